@@ -8,7 +8,14 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.job.derive import size_of_work
 from recommender.plan.answer import Answer, Pick
-from recommender.plan.effort import HOUR_USD, Effort, effort_of, risk_usd
+from recommender.plan.effort import (
+    HOUR_USD,
+    ONE_MACHINE,
+    Effort,
+    doubted_cost_usd,
+    effort_of,
+    risk_usd,
+)
 from recommender.plan.plan import Need, Plan
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -64,6 +71,7 @@ def short_answer(answer: Answer, request: PlanRequest) -> ShortAnswer:
     steps = (
         ("First", first_words(lead, request)),
         ("Then", fmt.clean(write_sentence(lead, request))),
+        ("Contract", contract_words(answer, lead)),
     )
     return ShortAnswer(
         job=job_words(request),
@@ -243,6 +251,45 @@ def first_words(plan: Plan, request: PlanRequest) -> str:
     if not unread:
         return "nothing: your quotas suffice"
     return f"check that you have {amount_words(unread[0])} in {fmt.clean(unread[0].region)}{page}"
+
+
+def contract_words(answer: Answer, lead: Plan) -> str:
+    """Of a job for which capacity is sold by contract, what that is worth, and whether spot is.
+
+    Blocks are sold by the day, and more than one machine is argued for with the provider.
+    """
+    own = any(m.provider == OWN for m in lead.machines)
+    if own or lead.gpus <= ONE_MACHINE or lead.estimate.time.p50 <= 86_400.0:
+        return ""
+    split = lead.estimate.split
+    held_h = (split.start_up_s + split.work_s + split.checkpoint_s) / 3600.0
+    most = lead.estimate.cost.mean / (lead.gpus * held_h)
+    return (
+        f"{cells.gpus(lead.machines)} held for {fmt.duration(3600.0 * held_h)} are worth up to "
+        f"{fmt.number(most)} USD per GPU-hour: stop haggling below; {_spot_words(answer, lead)}"
+    )
+
+
+def _spot_words(answer: Answer, lead: Plan) -> str:
+    """Whether spot is sound for it: led by, or what the best spot plan counts with its doubts."""
+    spot = [p for p in answer.plans if any(m.market == "spot" for m in p.machines)]
+    if lead in spot:
+        return "spot is sound, with code that resumes"
+    best = min(spot, key=lambda plan: doubted_cost_usd(plan, answer.goal), default=None)
+    if best is None:
+        return "no spot plan is sound"
+    found = best.estimate
+    why = weakness(best) or interruptions_words(
+        found.interrupted, found.interruptions, found.interruptions_p95
+    )
+    number, ties = answer.plans.index(best) + 1, answer.trio.sensible.ties if answer.trio else ()
+    if number in ties:
+        return f"plan {number} on spot is as sensible, but {why}"
+    times = doubted_cost_usd(best, answer.goal) / doubted_cost_usd(lead, answer.goal)
+    return (
+        f"no spot plan is sound: with its work and doubts plan {number} counts "
+        f"{fmt.number(times)} times as much ({why})"
+    )
 
 
 def lacking(plan: Plan) -> list[tuple[Need, list[str]]]:

@@ -13,7 +13,13 @@ from recommender.plan.plan import Need, Plan
 from recommender.report import answer_table, explain
 from recommender.report.html.short_table import short_table
 from recommender.report.layout import drawn
-from recommender.report.short_answer import catch, first_words, place_words, short_answer
+from recommender.report.short_answer import (
+    catch,
+    contract_words,
+    first_words,
+    place_words,
+    short_answer,
+)
 from recommender.report.short_forms import short_blocks, short_form, short_object, short_text
 from tests.recommender.answers import (
     ANSWER,
@@ -219,6 +225,21 @@ def test_a_larger_quota_is_asked_for_before_the_call_is_repeated() -> None:
     steps = dict(short_form(replace(INFEASIBLE, infeasible=why), HURT).steps)
     assert steps["First"] == first_words(asked, HURT)
     assert "--quota FILE" in steps["Then"]
+
+
+def test_of_a_job_for_which_capacity_is_sold_by_contract_its_worth_is_said() -> None:
+    """By hand: 9,600 USD for 16 GPUs and 100 h are 6 USD per GPU-hour; the wait is not held."""
+    split = replace(PLAIN.estimate.split, start_up_s=3600.0, work_s=99 * HOUR, checkpoint_s=0.0,
+                    lost_s=0.0, restart_s=0.0, waiting_s=20 * HOUR)  # fmt: skip
+    figures = replace(PLAIN.estimate, split=split, cost=spread(9600.0, 9000.0, 10_000.0),
+                      time=spread(120.0, 100.0, 130.0, HOUR))  # fmt: skip
+    two = tuple(replace(m, count=2) for m in PLAIN.machines)
+    big = replace(PLAIN, machines=two, gpus=16, estimate=figures)
+    said = contract_words(replace(ANSWER, plans=(big,), trio=None), big)
+    assert "are worth up to 6 USD per GPU-hour" in said
+    assert "no spot plan is sound" in said
+    assert "no spot plan is sound: " in contract_words(replace(ANSWER, plans=(big, GCP)), big)
+    assert contract_words(ANSWER, replace(big, gpus=8)) == ""
 
 
 def test_a_cluster_says_that_its_machines_train_as_one() -> None:

@@ -1,14 +1,20 @@
 """The first answers to every preset, and what a practitioner would object to."""
 
+import csv
+import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.resources import files
 
 from recommender.api.calls import recommend
 from recommender.catalogs.catalog import Catalog
+from recommender.inputs.limits import parse_limit
+from recommender.job.job import Job
 from recommender.job.jobfile import find_job
+from recommender.job.merge_layers import JobFlags
 from recommender.job.preset_files import presets
 from recommender.plan.answer import Answer, Pick
-from recommender.plan.limits import Limits
+from recommender.plan.limits import LIMITS, Limits
 from recommender.plan.plan import Plan
 from tests.research.first_answers.published import NOW
 
@@ -26,25 +32,72 @@ MAX_DAYS = 30.0
 MIN_CHANCE = 0.9
 
 
+OWN = "Own jobs"  # the section of those that come with no preset
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A job under some limits, and where it stands on the page."""
+
+    section: str  # a preset, or `OWN`
+    name: str
+    job: Job
+    limits: Limits
+
+
 @dataclass(frozen=True, slots=True)
 class FirstAnswer:
     """One question, and what it was answered."""
 
-    preset: str
-    question: str  # of QUESTIONS
+    question: Question
     answer: Answer
 
 
+def questions(only: tuple[str, ...] = ()) -> Iterator[Question]:
+    """Every preset under four limits and thirty jobs of one's own; or some sections only."""
+    for preset in presets():
+        for name, limits in QUESTIONS.items():
+            if not only or preset in only:
+                yield Question(preset, name, find_job(preset), limits)
+    if not only or OWN in only:
+        yield from own_questions()
+
+
+def own_questions() -> Iterator[Question]:
+    """The rows of own_jobs.csv, each as on the command line."""
+    text = files("tests.research.first_answers").joinpath("own_jobs.csv").read_text("utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        job = find_job(None, flags=JobFlags(**_flags(row["job"])))
+        limits = Limits()
+        for flag, word in _flags(row["limit"]).items():
+            if flag == "max_machines":
+                limits = replace(limits, max_machines=int(word))
+                continue
+            limit = next(each for each in LIMITS if each.field == _FIELDS[flag])
+            limits = limits.with_value(limit, parse_limit(limit)(word, flag))
+        asked = f", `{row['limit']}`" if row["limit"] else ""
+        yield Question(OWN, f"{row['name']}{asked}", job, limits)
+
+
+_FIELDS = {"deadline": "deadline_s", "budget": "budget_usd", "hourly": "hourly_usd"}
+
+
+def _flags(words: str) -> dict[str, str]:
+    """Flags as on the command line, by their names."""
+    parts = shlex.split(words)
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {flag.removeprefix("--").replace("-", "_"): word for flag, word in pairs}
+
+
 def first_answers(catalog: Catalog, only: tuple[str, ...] = ()) -> Iterator[FirstAnswer]:
-    """Every preset under every question, or some presets only."""
-    for preset in only or presets():
-        for question in QUESTIONS:
-            yield FirstAnswer(preset, question, ask(preset, question, catalog))
+    """The answer to every question, or to those of some sections."""
+    for each in questions(only):
+        yield FirstAnswer(each, ask(each, catalog))
 
 
-def ask(preset: str, question: str, catalog: Catalog) -> Answer:
-    """One preset under one of the questions."""
-    return recommend(find_job(preset), QUESTIONS[question], catalog=catalog, now=NOW)
+def ask(question: Question, catalog: Catalog) -> Answer:
+    """The answer to one question."""
+    return recommend(question.job, question.limits, catalog=catalog, now=NOW)
 
 
 def objections(plan: Plan) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
-from importlib.resources import files
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from recommender.catalogs.catalog import Catalog
-from recommender.plan.answer import Trio
+from recommender.plan.answer import Pick, Trio
 from recommender.plan.plan import Plan
 from tests.research.first_answers.answers import FirstAnswer, objections, words
 from tests.research.first_answers.published import (
@@ -20,39 +19,85 @@ from tests.research.first_answers.published import (
 PAGE = Path(__file__).parents[3] / "docs" / "first-answers.md"
 BEGIN = "<!-- begin: python -P tests/run.py tests.research.first_answers --write -->"
 END = "<!-- end -->"
+HERE = Path(__file__).parent
 HEAD = (
-    "| question | three plans (mean cost, median time) "
-    "| evidence of the first | would one take it? |\n"
-    "|:--|:--|:--|:--|\n"
+    "| question | leading plans (mean cost, median time) | evidence of the first "
+    "| an ML engineer | a platform engineer |\n|:--|:--|:--|:--|:--|\n"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A practitioner's opinion on a first answer, and what was answered before."""
+class Row:
+    """One question: its leading plans and what the first rests on, as of the last computation."""
 
-    preset: str
+    section: str
     question: str
-    before: str  # plan 1 of commit 12d7d4d where nobody would have taken it
-    words: str  # "yes", "no" or "almost", and why; "not read again since" of an answer that changed
+    plans: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What two readers say of a first answer: "yes", "almost" or "no", and why."""
+
+    section: str
+    question: str
+    engineer: str  # who pays for the GPUs
+    platform: str  # who has to get them running
+
+    @property
+    def both(self) -> tuple[str, str]:
+        """The word of each."""
+        return self.engineer.partition(":")[0], self.platform.partition(":")[0]
+
+
+def rows() -> list[Row]:
+    """Every row of answers.csv."""
+    return [Row(**row) for row in _table("answers.csv")]
 
 
 def verdicts() -> dict[tuple[str, str], Verdict]:
-    """Every row of verdicts.csv, by preset and question."""
-    text = files("tests.research.first_answers").joinpath("verdicts.csv").read_text("utf-8")
-    found = (Verdict(**row) for row in csv.DictReader(text.splitlines()))
-    return {(each.preset, each.question): each for each in found}
+    """Every row of verdicts.csv, by section and question."""
+    found = (Verdict(**row) for row in _table("verdicts.csv"))
+    return {(each.section, each.question): each for each in found}
 
 
-def answer_row(first: FirstAnswer) -> str:
-    """One question: the three plans, the evidence of the leading one, and the verdict."""
-    verdict = verdicts()[first.preset, first.question]
-    trio = first.answer.trio
+def _table(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader((HERE / name).read_text("utf-8").splitlines()))
+
+
+def keep(found: Iterable[FirstAnswer]) -> None:
+    """Write answers.csv."""
+    with (HERE / "answers.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(Row.__slots__), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row_of(each)) for each in found)
+
+
+def row_of(first: FirstAnswer) -> Row:
+    """An answer as the page has it."""
+    asked, trio = first.question, first.answer.trio
     none = "no plan (proven)" if first.answer.status == "infeasible" else "no plan found"
-    plans = none if trio is None else _three(trio)
+    plans = f"{none}; {_nearest(first)}" if trio is None else _three(trio)
     rests = "" if trio is None else _rests_on(trio.picks[0].plan)
-    before = f" Before: {verdict.before}." if verdict.before else ""
-    return f"| {first.question} | {plans} | {rests} | {verdict.words}.{before} |"
+    return Row(asked.section, asked.name, plans, rests)
+
+
+def _nearest(first: FirstAnswer) -> str:
+    """The first change that a refusal names, and its plan."""
+    why = first.answer.infeasible
+    steps = [] if why is None else [s for s in why.relaxed if s.plan is not None]
+    if not steps or steps[0].plan is None:
+        return "none is near"
+    return f"with {steps[0].change} {words(Pick('sensible', 1, steps[0].plan))}"
+
+
+def printed(row: Row, verdict: Verdict) -> str:
+    """A row of the page."""
+    return (
+        f"| {row.question} | {row.plans} | {row.evidence} "
+        f"| {verdict.engineer} | {verdict.platform} |"
+    )
 
 
 def _three(trio: Trio) -> str:
@@ -85,12 +130,13 @@ def run_row(run: PublishedRun, found: Estimated) -> str:
     )
 
 
-def tables(firsts: Iterable[FirstAnswer], catalog: Catalog) -> str:
-    """The generated part of the page."""
-    parts: dict[str, list[str]] = {}
-    for first in firsts:
-        parts.setdefault(first.preset, []).append(answer_row(first))
-    answers = [f"### {name}\n\n{HEAD}" + "\n".join(rows) for name, rows in parts.items()]
+def tables(catalog: Catalog) -> str:
+    """The generated part of the page: the kept answers, and the published runs of today."""
+    said, parts = verdicts(), dict[str, list[str]]()
+    for row in rows():
+        line = printed(row, said[row.section, row.question])
+        parts.setdefault(row.section, []).append(line)
+    answers = [f"### {name}\n\n{HEAD}" + "\n".join(lines) for name, lines in parts.items()]
     runs = "\n".join(run_row(run, estimate_of(run, catalog)) for run in published_runs())
     published = (
         "## Published runs\n\n| job | on | published | estimate for the same machine, on demand "

@@ -1,32 +1,34 @@
-"""The page of first answers holds every question, and what is answered today."""
-
-import re
+"""The page of first answers holds every question, what is answered today, and two verdicts."""
 
 import pytest
 
-from recommender.job.preset_files import presets
-from tests.research.first_answers.answers import QUESTIONS, FirstAnswer, ask
-from tests.research.first_answers.page import PAGE, answer_row, verdicts
-from tests.shipped import snapshot
+from tests.research.first_answers.answers import FirstAnswer, Question, ask, questions
+from tests.research.first_answers.page import PAGE, printed, row_of, rows, verdicts
+from tests.shipped import every_cloud
 
 TEXT = PAGE.read_text("utf-8")
+WORDS = {"yes", "almost", "no"}
 
 
-def test_the_page_has_every_preset_under_every_question() -> None:
-    wanted = {(preset, question) for preset in presets() for question in QUESTIONS}
-    assert set(verdicts()) == wanted
-    said = re.compile(r"(yes|almost|no)\b|not read again since ")
-    assert all(said.match(verdict.words) for verdict in verdicts().values())
-    for preset in presets():
-        section = TEXT.partition(f"### {preset}\n")[2].partition("\n#")[0]
-        asked = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
-        assert [each for each in asked if each in QUESTIONS] == list(QUESTIONS)
-        for question in QUESTIONS:
-            assert verdicts()[preset, question].words in section
+def test_the_page_has_every_question_with_the_verdicts_of_two_readers() -> None:
+    wanted = [(each.section, each.name) for each in questions()]
+    assert [(row.section, row.question) for row in rows()] == wanted
+    said = verdicts()
+    assert set(said) == set(wanted)
+    for row in rows():
+        verdict = said[row.section, row.question]
+        assert set(verdict.both) <= WORDS
+        assert printed(row, verdict) in TEXT
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_row_of_the_page_is_what_is_answered(question: str) -> None:
+def test_the_counts_of_the_page_are_those_of_its_verdicts() -> None:
+    words = [word for verdict in verdicts().values() for word in verdict.both]
+    counted = ", ".join(f"{words.count(word)} {word}" for word in ("yes", "almost", "no"))
+    assert counted in TEXT
+
+
+@pytest.mark.parametrize("question", [*questions(("resnet18-cifar10",))], ids=lambda q: q.name)
+def test_a_row_of_the_page_is_what_is_answered(question: Question) -> None:
     """All of them take minutes: one job stands for the others."""
-    found = ask("resnet18-cifar10", question, snapshot())
-    assert answer_row(FirstAnswer("resnet18-cifar10", question, found)) in TEXT
+    found = FirstAnswer(question, ask(question, every_cloud()))
+    assert row_of(found) in rows()
