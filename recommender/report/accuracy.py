@@ -27,6 +27,72 @@ _FIGURE = 6  # columns of a figure at least
 _NARROW = 76  # columns below which figures go on a line of their own
 
 
+# Studies whose keys begin alike, and what they predict; one line each on the first screen.
+GROUPS = {
+    "training": "speed, nothing measured",
+    "later": "runs published after the fit",
+    "finetuning": "speed, nothing measured",
+    "runs": "whole runs; lengths of spot runs",
+    "other": "speed in another precision",
+    "scaling": "speed of larger clusters",
+    "one": "speed at other numbers of GPUs",
+    "deepvm": "ResNet-18, up to 32 machines",
+    "gavel": "four models on 4 and 8 GPUs",
+    "collectives": "all-reduce",
+    "parcae": "pipelines on 32 machines",
+    "parallel": "model parallelism",
+    "recipes": "Hopper and Blackwell",
+    "layout": "the fastest parallelism",
+    "cmdare": "parameter servers",
+    "spot": "availability, gangs, jobs",
+    "lifetimes": "preemptible machines",
+}
+_COLUMNS = ("studies", "points", "error", "in span", "missed")
+
+
+def render_groups(findings: Sequence[Finding], width: int) -> list[Block]:
+    """One line for each group of studies: error and share in the span over all their points."""
+    groups: dict[str, list[Finding]] = {}
+    for each in findings:
+        if each.score is not None:
+            groups.setdefault(each.key.partition("-")[0], []).append(each)
+    page = Page(
+        title=_TITLE,
+        columns=(Column("group: what is predicted", right=False), *map(Column, _COLUMNS)),
+        rows=tuple(_group_row(name, studies) for name, studies in groups.items()),
+        flexible=0,
+        below=(
+            "Error: mean absolute error in per cent; in span: share of the measurements inside "
+            "the 5-95 % span that an answer would print (ideal: 90 %); missed: targets.",
+            "recommend accuracy GROUP shows its studies with targets and sources; runs: published "
+            "runs one by one.",
+        ),
+    )
+    return render_page(page, width)
+
+
+def _group_row(name: str, studies: Sequence[Finding]) -> tuple[str, ...]:
+    scores = [each.score for each in studies if each.score is not None]
+    errors = [(s.points, s.mean) for s in scores if s.unit == "%" and s.mean is not None]
+    spans = [(s.points, 100.0 * s.coverage) for s in scores if s.coverage is not None]
+    asked = [e for e in studies if e.target.words and e.score is not None]
+    missed = sum(not e.target.met_by(e.score) for e in asked if e.score is not None)
+    return (
+        f"{name}: {GROUPS[name]}",
+        f"{len(studies)}",
+        f"{sum(s.points for s in scores):,}",
+        _weighted(errors),
+        _weighted(spans),
+        f"{missed} of {len(asked)}" if asked else "",
+    )
+
+
+def _weighted(parts: Sequence[tuple[int, float]]) -> str:
+    """The mean over all points, in per cent; "" where there is none."""
+    points = sum(count for count, _ in parts)
+    return f"{sum(count * x for count, x in parts) / points:.0f} %" if points else ""
+
+
 def render(findings: Sequence[Finding], width: int, reference: str = "") -> list[Block]:
     """Each study: what is predicted, its figures, and the target and published figure below."""
     run = [each for each in findings if each.score is not None]

@@ -25,7 +25,7 @@ def accuracy(
         Words,
         typer.Argument(
             metavar="[STUDY]...",
-            help="Keys of studies, or how they begin (all); runs: published runs one by one.",
+            help="Keys of studies, or how they begin; runs: published runs one by one.",
             show_default=False,
         ),
     ] = None,
@@ -35,7 +35,8 @@ def accuracy(
 ) -> None:
     """Show the errors of the models on published measurements that they were not fitted on.
 
-    The table is that of the studies in the repository, which are not installed.
+    A line for each group of studies, or the studies that are named. They are in the repository and
+    not installed.
 
     \b
     recommend accuracy
@@ -58,6 +59,9 @@ def accuracy(
         put_json(accuracy_view.facts(findings, runs=runs))
         return
     on = screen(flags.color or "auto")
+    if not studies:
+        write_blocks(accuracy_view.render_groups(findings, on.width), on)
+        return
     blocks = accuracy_view.render_runs(runs, on.width) if runs else []
     blocks += ["", *accuracy_view.render(findings, on.width)] if runs and findings else []
     write_blocks(blocks or accuracy_view.render(findings, on.width), on)

@@ -105,6 +105,16 @@ def test_accuracy_shows_error_split_target_and_source(run: Run) -> None:
     assert "arXiv" in out
 
 
+def test_accuracy_is_a_screen_with_every_group_of_studies(run: Run) -> None:
+    lines = run("accuracy").out.splitlines()
+    assert len(lines) <= 28
+    named = {line.partition(":")[0] for line in lines}
+    assert {study.key.partition("-")[0] for study in STUDIES} <= named
+    # By hand: 6 points each, of 2.26, 4.07 and 2.69 %, all in their spans.
+    row = next(line for line in lines if line.startswith("deepvm:"))
+    assert row.split()[-9:] == ["3", "18", "3", "%", "100", "%", "0", "of", "3"]
+
+
 def test_accuracy_names_each_study_and_calls_no_target_met_that_was_not_set(run: Run) -> None:
     key = "cmdare-cluster-p100"
     assert f"  {key} · leave one network out" in run("accuracy", key).out
