@@ -1,6 +1,5 @@
 """What is read from files for one call: the catalog, quotas, own machines."""
 
-import math
 import os
 import sys
 from dataclasses import replace
@@ -14,10 +13,9 @@ from recommender.catalogs.schema import BOOKED
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.screen import write_text
 from recommender.inputs import units
-from recommender.inputs.settings import ACCOUNTS
 from recommender.inputs.units.times import now
 from recommender.performance.measurements.folder import folder, holds_tables
-from recommender.plan.limits import OTHERS, Choice, QuotaLimit
+from recommender.plan.limits import ACCOUNTS, Choice, QuotaLimit
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.text import shown, shown_path
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog
     from recommender.catalogs.store import Store
 
-NEW_ACCOUNT, OLD_ACCOUNT = ACCOUNTS["new"], ACCOUNTS["old"]
+NEW_ACCOUNT = ACCOUNTS["new"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,49 +191,12 @@ def with_files(
 
 def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
     from recommender.inputs.quota_file import read_quotas
-    from recommender.market.account_quotas import OVER  # help needs neither
+    from recommender.market.account_quotas import OVER, quotas_of_account  # help needs neither
 
-    if word.lower() == NEW_ACCOUNT:
-        return _new_account_quotas(catalog)
-    if word.lower() == OLD_ACCOUNT:
-        return _granted_quotas(catalog)
+    if word.lower() in ACCOUNTS.values():
+        return quotas_of_account(word.lower(), catalog)
     names = [(each.provider, each.name) for each in catalog.quotas]
     return read_quotas(Path(word), [*names, *((p, n) for p, over in OVER.items() for n in over)])
-
-
-def _new_account_quotas(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
-    """What a new account may run: by its quotas, and by the terms of offers."""
-    stated = tuple(
-        QuotaLimit(
-            provider=terms.provider,
-            quota_family=terms.instance_type or OTHERS,
-            market="spot" if terms.market == "spot" else "on_demand",
-            region="",
-            unit="machine",
-            amount=terms.new_account,
-        )
-        for terms in catalog.billing
-        if terms.new_account is not None
-    )
-    return stated + tuple(
-        QuotaLimit(
-            provider=quota.provider,
-            quota_family=quota.quota_family,
-            market="spot" if quota.market == "spot" else "on_demand",
-            region="",
-            unit="gpu" if quota.unit == "gpu" else "vcpu",
-            amount=quota.default_new,
-        )
-        for quota in catalog.quotas
-    )
-
-
-def _granted_quotas(catalog: "Catalog") -> tuple[QuotaLimit, ...]:
-    """As much as anybody needs, of every cloud that has quotas."""
-    return tuple(
-        QuotaLimit(provider, OTHERS, "any", "", "machine", math.inf)
-        for provider in dict.fromkeys(quota.provider for quota in catalog.quotas)
-    )
 
 
 def with_own_machines(catalog: "Catalog", path: str) -> tuple["Catalog", tuple[QuotaLimit, ...]]:

@@ -398,7 +398,8 @@ _KEYS = {
 
 def changed_settings(errors: ErrorCollector) -> Mapping[str, str | tuple[str, ...]]:
     """The settings that differ from the defaults, as text."""
-    from recommender.inputs.settings import ACCOUNTS, load
+    from recommender.inputs.settings import load
+    from recommender.plan.limits import ACCOUNTS
 
     found = errors.attempt(lambda: load({}, Path()), {})
     changed = {key: each.value for key, each in found.items() if each.origin != "default"}

@@ -17,6 +17,7 @@ from recommender.errors import MAX_COUNTED, UsageError, refuse_all
 from recommender.inputs import units
 from recommender.inputs.files import read_text
 from recommender.inputs.training_software import software
+from recommender.plan.limits import ACCOUNTS
 from recommender.text import has_control, shown, shown_path, unknown
 
 PROJECT_FILE = "recommend.toml"
@@ -25,9 +26,6 @@ PREFIX = "RECOMMEND_"
 _MAY_NAME_US = re.compile(
     r"""^[ \t]*+\[?[ \t]*+["']?tool["']?[ \t]*+(?:\]|[^\n]*recommend)""", re.MULTILINE
 )
-
-# What `--quota` is where an account's age is all that is known of it.
-ACCOUNTS = {"new": "default-new", "old": "granted"}
 
 Value = str | tuple[str, ...]
 

@@ -10,7 +10,7 @@ from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.catalogs.schema import InstanceType, Quota
-from recommender.plan.limits import OTHERS, QuotaLimit
+from recommender.plan.limits import ACCOUNTS, OTHERS, QuotaLimit
 
 # Limits over the limits of families: they bind every machine of the cloud, of a market or of all.
 OVER = {"azure": ("Total Regional vCPUs",), "gcp": ("GPUS_ALL_REGIONS",)}
@@ -195,6 +195,38 @@ class AccountQuotas:
             _most(t, limits or index.of(OWN, market, region, (OTHERS,)))
             for limits, t, market, region in places
         ]
+
+
+def quotas_of_account(word: str, catalog: Catalog) -> tuple[QuotaLimit, ...]:
+    """What a new account may run ("default-new"), or as much as anybody needs ("granted")."""
+    if word == ACCOUNTS["old"]:
+        return tuple(
+            QuotaLimit(provider, OTHERS, "any", "", "machine", math.inf)
+            for provider in dict.fromkeys(quota.provider for quota in catalog.quotas)
+        )
+    stated = tuple(
+        QuotaLimit(
+            provider=terms.provider,
+            quota_family=terms.instance_type or OTHERS,
+            market="spot" if terms.market == "spot" else "on_demand",
+            region="",
+            unit="machine",
+            amount=terms.new_account,
+        )
+        for terms in catalog.billing
+        if terms.new_account is not None
+    )
+    return stated + tuple(
+        QuotaLimit(
+            provider=quota.provider,
+            quota_family=quota.quota_family,
+            market="spot" if quota.market == "spot" else "on_demand",
+            region="",
+            unit="gpu" if quota.unit == "gpu" else "vcpu",
+            amount=quota.default_new,
+        )
+        for quota in catalog.quotas
+    )
 
 
 def _most(t: InstanceType, limits: Iterable[QuotaLimit]) -> float:

@@ -251,6 +251,10 @@ class GpuFilter:
     memory_gib: float = 0.0
 
 
+# What stands for an account's quotas where its age is all that is known of it.
+ACCOUNTS = {"new": "default-new", "old": "granted"}
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaLimit:
     """How much of a family an account may run at once in a market and region."""

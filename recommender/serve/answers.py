@@ -1,9 +1,12 @@
 """What a question is answered with: the planner's answer as a document or a page, in bytes."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
+from recommender.job.merge_layers import JobFlags
+from recommender.market.account_quotas import quotas_of_account
 from recommender.plan.answer import Answer
 from recommender.plan.frontier import frontier_of
 from recommender.planner.options import AnswerOptions
@@ -14,11 +17,17 @@ from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render
 from recommender.serve.question import Kind, Question
 
+NOWHERE = Path("/nonexistent")  # no file is read for a caller
+
 
 def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
     """The answer to a question, as a page or as JSON."""
-    job = replace(find_job(question.job), machines=question.machines)
-    request = PlanRequest(job, question.limits, question.choice, catalog=catalog.version)
+    flags = JobFlags(**dict(question.own), measured=question.measured)
+    found = find_job(question.job or None, NOWHERE, flags)
+    job, choice = replace(found, machines=question.machines), question.choice
+    if question.account:
+        choice = replace(choice, quotas=quotas_of_account(question.account, catalog))
+    request = PlanRequest(job, question.limits, choice, catalog=catalog.version)
     if kind == "plan":
         return _plan(request, catalog)
     return _frontier(request, catalog) if kind == "frontier" else _report(request, catalog)

@@ -5,17 +5,22 @@ from typing import Any
 
 from recommender.inputs.units import PROVIDERS
 from recommender.job.preset_files import presets
-from recommender.plan.limits import MARKETS
+from recommender.plan.limits import ACCOUNTS, MARKETS
 from recommender.plan.version import __version__
 from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
 from recommender.report.json_schema import schema_text
 from recommender.serve.question import (
+    AMOUNTS,
+    FAMILY,
     MAX_MACHINES,
     MAX_NAMES,
     NAME,
     NAMES,
     NUMBERS,
     OBJECTIVES,
+    QUOTA,
+    SETTINGS,
+    TIMING,
     WORDS,
 )
 
@@ -74,9 +79,32 @@ def question() -> Schema:
         **dict.fromkeys(NAMES, names),
     )
     stated = {**machines, "type": ["integer", "null"]}
-    job = {"enum": list(presets())}
-    body = _closed(job=job, limits=limits, choice=choice, machines=stated)
+    job = {"anyOf": [{"enum": list(presets())}, _own_job()]}
+    timings = {**names, "items": {"type": "string", "pattern": f"^{TIMING.pattern}$"}}
+    quotas = {"anyOf": [{"enum": list(ACCOUNTS.values())}, {**names, "items": _quota()}]}
+    body = _closed(job=job, limits=limits, choice=choice, machines=stated, measured=timings,
+                   quotas=quotas)  # fmt: skip
     return {**body, "required": ["job"]}
+
+
+def _own_job() -> Schema:
+    """A known model, and how much of what is trained on."""
+    numbers = {
+        name: {"type": "number", "minimum": least, "maximum": most}
+        for name, (least, most) in AMOUNTS.items()
+    }
+    words = {name: {"enum": list(known)} for name, known in SETTINGS.items()}
+    needed = [{"required": ["examples"]}, {"required": ["tokens"]}]
+    return {**_closed(**words, **numbers), "required": ["model"], "anyOf": needed}
+
+
+def _quota() -> Schema:
+    """How much of a family an account may run; without a region in every one."""
+    fields: Schema = {name: {"enum": list(known)} for name, known in QUOTA.items()}
+    fields["family"] = {"type": "string", "pattern": f"^{FAMILY.pattern}$"}
+    fields["region"] = {"type": "string", "pattern": f"^{NAME.pattern}$"}
+    fields["amount"] = {"type": "number", "minimum": 0.0, "maximum": 1e7}
+    return {**_closed(**fields), "required": ["provider", "family", "amount"]}
 
 
 def _closed(**properties: Schema) -> Schema:

@@ -10,7 +10,7 @@ from recommender.report import catalog as catalog_view
 from recommender.report import formatting as fmt
 from recommender.report.html.elements import Element, Sheet, element, written
 from recommender.report.html.page import content_policy, style_text
-from recommender.serve.question import MAX_CHARACTERS, OfferFilter
+from recommender.serve.question import MAX_CHARACTERS, SETTINGS, OfferFilter
 from recommender.text import shown
 
 FIELDS = (
@@ -18,6 +18,19 @@ FIELDS = (
     ("budget", "Budget in USD", "200"),
     ("confidence", "Required chance", "95%"),
 )
+OWN = (
+    ("model", "Model", "Qwen/Qwen2.5-7B"),
+    ("examples", "Examples", "50k"),
+    ("tokens", "or tokens", "20B"),
+    ("epochs", "Epochs", "3"),
+    ("seq_len", "Tokens per example", "600"),
+    ("batch", "Batch", "64"),
+)
+LISTS = (
+    ("measured", "Timings, one a line", "8xH100: 3.1 s/step"),
+    ("quotas", "Quotas, one a line", "aws, p, 192, us-east-1"),
+)
+MAX_LINES = 2000  # characters of such a field
 TOPS = (20, 50, 200, 1000)  # offers of a page
 Choices = Iterable[tuple[str, str]]  # values and their words
 Given = Mapping[str, str]  # what the fields of a form hold, by their names
@@ -28,8 +41,8 @@ def start_page(jobs: Sequence[tuple[str, str]]) -> bytes:
     """A form; its answer is a report. `jobs` are names and titles."""
     return _page(
         "What to rent for a training job",
-        "Choose a job, and what it may take or cost. Without a limit the answer is the whole curve "
-        "of cost and time.",
+        "Choose a job, or state your own, and what it may take or cost. Without a limit the "
+        "answer is the whole curve of cost and time.",
         plan_form(jobs),
         element("p", "A new question is planned in a few seconds; the answer is a page with plans, "
                 "their chances, and sliders for the limits.", class_="faint"),
@@ -92,7 +105,36 @@ def plan_form(jobs: Sequence[tuple[str, str]], given: Given = NOTHING) -> Elemen
     """The fields of a question; `jobs` are names and titles."""
     fields = (_text(name, title, hint, given.get(name, "")) for name, title, hint in FIELDS)
     job = _select("job", "Job", jobs, given.get("job", ""))
-    return _form("report", "plan", job, *fields)
+    return _form("report", "plan", job, *fields, _own_fields(given))
+
+
+def _own_fields(given: Given) -> Element:
+    """A job of one's own instead of a named one, what was timed, and what an account may run."""
+    texts = (_text(name, title, hint, given.get(name, "")) for name, title, hint in OWN)
+    selects = (
+        _select(name, name.title(), (("", "as usual"), *((w, w) for w in SETTINGS[name])),
+                given.get(name, ""))
+        for name in ("method", "stack")
+    )  # fmt: skip
+    account = (("", "as listed below, or not checked"), ("default-new", "a new account"),
+               ("granted", "whatever a plan needs"))  # fmt: skip
+    opened = any(given.get(name) for name, *_ in (*OWN, *LISTS, ("account",)))
+    return element(
+        "details",
+        element("summary", "Your own job, quotas and timings"),
+        *texts,
+        *selects,
+        _select("account", "Quotas", account, given.get("account", "")),
+        *(_lines(name, title, hint, given.get(name, "")) for name, title, hint in LISTS),
+        **({"open": "open"} if opened else {}),
+    )
+
+
+def _lines(name: str, title: str, hint: str, value: str) -> Element:
+    """A field of several lines."""
+    field = element("textarea", value[:MAX_LINES], name=name, id=name, placeholder=hint, rows="2",
+                    maxlength=f"{MAX_LINES}")  # fmt: skip
+    return element("div", element("label", title, for_=name), field)
 
 
 def offer_form(given: Given) -> Element:

@@ -6,18 +6,33 @@ is reported at once, under the name of its field.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import CLOUDS
 from recommender.errors import UsageError
 from recommender.inputs.limits import parse_limit
-from recommender.inputs.units import PROVIDERS, parse_share
+from recommender.inputs.training_software import software
+from recommender.inputs.units import PROVIDERS, parse_count, parse_share
 from recommender.job.preset_files import presets
-from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, MARKETS, Choice, Limits
-from recommender.text import shown
+from recommender.networks.known_models import find_known, known_models
+from recommender.plan.limits import (
+    ACCOUNTS,
+    BUDGET,
+    DEADLINE,
+    HOURLY,
+    MARKETS,
+    Choice,
+    Limits,
+    QuotaLimit,
+)
+from recommender.text import nearest, shown
 
 Kind = Literal["plan", "frontier", "report"]  # of answer
+FIELDS = ("job", "limits", "choice", "machines", "measured", "quotas")
 MAX_MACHINES = 64
+MOST_LISTED = 30  # values that an error lists
 MAX_NAMES = 20  # regions, types or names to leave out
 NAME = re.compile(r"[A-Za-z0-9.*_+-]{1,64}")
 # Field of `Limits`: least and most.
@@ -39,14 +54,40 @@ MAX_CHARACTERS, MAX_OFFERS = 64, 1000
 OBJECTIVES = ("auto", "cost", "time")
 
 
+# Of one's own job: what numbers may be, and words. No model is a file: it is one that is known.
+AMOUNTS = {
+    "examples": (1.0, 1e13),
+    "tokens": (1.0, 1e16),
+    "epochs": (0.001, 1e6),
+    "steps": (1.0, 1e10),
+    "seq_len": (1.0, 1e8),
+    "image_size": (1.0, 1e5),
+    "batch": (1.0, 1e9),
+    "lora_rank": (1.0, 1e5),
+}
+SETTINGS = {
+    "model": tuple(model.name for model in known_models()),
+    "method": ("full", "lora", "qlora"),
+    "stack": tuple(software()),
+    "precision": ("auto", "mixed", "fp8", "bf16", "fp16", "tf32", "fp32"),
+}
+TIMING = re.compile(r"[A-Za-z0-9 ._+-]{1,60}: {0,3}[0-9.]{1,15}[A-Za-z /%]{1,20}")
+QUOTA = {"provider": tuple(PROVIDERS), "market": ("any", "spot", "on_demand"),
+         "unit": ("vcpu", "gpu", "machine")}  # fmt: skip
+FAMILY = re.compile(r"[A-Za-z0-9 .,*_+()/-]{1,80}")
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question, read and bounded."""
 
-    job: str
+    job: str  # a preset; "" of one's own
     limits: Limits
     choice: Choice
     machines: int = 0  # at once, no more and no fewer; 0: as many as are best
+    own: tuple[tuple[str, str], ...] = ()  # what is stated of one's own job, as flags
+    measured: tuple[str, ...] = ()  # "8xH100: 3.1 s/step"
+    account: str = ""  # "default-new", "granted": instead of quotas
 
 
 def question_of(body: Any) -> Question:
@@ -56,18 +97,74 @@ def question_of(body: Any) -> Question:
         UsageError: with every mistake found.
     """
     problems: list[str] = []
-    fields = _mapping(body, "the body", ("job", "limits", "choice", "machines"), problems)
+    fields = _mapping(body, "the body", FIELDS, problems)
     limits = _mapping(fields.get("limits", {}), "limits",
                       (*NUMBERS, "max_machines", "objective"), problems)  # fmt: skip
     choice = _mapping(fields.get("choice", {}), "choice",
                       ("providers", *WORDS, *NAMES), problems)  # fmt: skip
-    job = _one_of(fields.get("job"), "job", presets(), problems)
+    own = isinstance(fields.get("job"), dict)
+    job = "" if own else _one_of(fields.get("job"), "job", presets(), problems)
+    stated_job = _own_job(fields["job"], problems) if own else ()
     found = _limits(limits, problems), _choice(choice, problems)
     stated = fields.get("machines")
     machines = 0 if stated is None else _whole(stated, "machines", problems)
+    measured = _list(fields.get("measured", []), "measured", problems, TIMING)
+    account, quotas = _quotas(fields.get("quotas", []), problems)
     if problems:
         raise UsageError(*problems)
-    return Question(job, *found, machines)
+    limited = replace(found[1], quotas=quotas, quotas_known=bool(quotas or account))
+    return Question(job, found[0], limited, machines, stated_job, measured, account)
+
+
+def _own_job(given: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
+    """One's own job as the flags of the command line: a known model, and how much of what."""
+    fields = _mapping(given, "job", (*SETTINGS, *AMOUNTS), problems)
+    words = [
+        (name, _one_of(fields[name], f"job.{name}", known, problems))
+        for name, known in SETTINGS.items()
+        if name in fields
+    ]
+    numbers = [
+        (name, f"{_number(fields[name], f'job.{name}', *bounds, problems):.15g}")
+        for name, bounds in AMOUNTS.items()
+        if name in fields
+    ]
+    if "model" not in fields:
+        problems.append("job: state its model")
+    if not {"examples", "tokens"} & set(fields):
+        problems.append("job: state examples or tokens")
+    return (*words, *numbers)
+
+
+def _quotas(given: Any, problems: list[str]) -> tuple[str, tuple[QuotaLimit, ...]]:
+    """A word that stands for an account's quotas, or a list of them."""
+    if isinstance(given, str):
+        return _one_of(given, "quotas", tuple(ACCOUNTS.values()), problems), ()
+    if not isinstance(given, list) or len(given) > MAX_NAMES:
+        problems.append(f"quotas: write a list of at most {MAX_NAMES}, or default-new or granted")
+        return "", ()
+    return "", tuple(_quota(each, f"quotas[{i}]", problems) for i, each in enumerate(given))
+
+
+def _quota(given: Any, name: str, problems: list[str]) -> QuotaLimit:
+    fields = _mapping(given, name, ("family", "amount", "region", *QUOTA), problems)
+    provider = _one_of(fields.get("provider"), f"{name}.provider", QUOTA["provider"], problems)
+    usual = {
+        "market": "any",
+        "unit": CLOUDS[provider].quota_unit if provider in CLOUDS else "machine",
+    }
+    words = {
+        key: _one_of(fields.get(key, default), f"{name}.{key}", QUOTA[key], problems)
+        for key, default in usual.items()
+    }
+    (family,) = _list([fields.get("family")], f"{name}.family", problems, FAMILY) or ("",)
+    regions = [fields["region"]] if "region" in fields else []
+    region = "".join(_list(regions, f"{name}.region", problems))
+    amount = _number(fields.get("amount"), f"{name}.amount", 0.0, 1e7, problems)
+    return QuotaLimit(provider, family, region=region, amount=amount, **words)  # type: ignore[arg-type]
+
+
+Reader = Callable[[str, Callable[[str, str], float]], float | None]
 
 
 def question_of_form(form: Mapping[str, str]) -> Question:
@@ -82,7 +179,9 @@ def question_of_form(form: Mapping[str, str]) -> Question:
             problems.extend(error.problems)
             return None
 
-    job = _one_of(form.get("job"), "job", presets(), problems)
+    job: Any = form.get("job") or None
+    if form.get("model", "").strip():
+        job = _own_of_form(form, read)
     given = {limit.field: read(limit.name, parse_limit(limit))
              for limit in (DEADLINE, BUDGET, HOURLY)}  # fmt: skip
     sure = read("confidence", lambda word, name: parse_share(word, name, instead="write 95%"))
@@ -90,7 +189,32 @@ def question_of_form(form: Mapping[str, str]) -> Question:
         raise UsageError(*problems)
     confidence = {} if sure is None else {"confidence": sure}
     stated = {name: value for name, value in given.items() if value is not None}
-    return question_of({"job": job, "limits": {**stated, **confidence}})
+    timings = [line.strip() for line in form.get("measured", "").splitlines() if line.strip()]
+    return question_of({
+        "job": job, "limits": {**stated, **confidence}, "measured": timings,
+        "quotas": form.get("account") or _quotas_of_form(form.get("quotas", "")),
+    })  # fmt: skip
+
+
+def _own_of_form(form: Mapping[str, str], read: Reader) -> dict[str, Any]:
+    """One's own job; a model may be written without its owner, in any case."""
+    word = form["model"].strip()
+    model = find_known(word)
+    words = {name: form[name] for name in ("method", "stack", "precision") if form.get(name)}
+    found = {name: read(name, parse_count) for name in AMOUNTS}
+    amounts = {name: amount for name, amount in found.items() if amount is not None}
+    return {"model": word if model is None else model.name, **words, **amounts}
+
+
+def _quotas_of_form(lines: str) -> list[Any]:
+    """Quotas, one on a line: "aws, p, 192" and, if it holds in one region only, the region."""
+    found: list[Any] = []
+    for line in filter(str.strip, lines.splitlines()):
+        provider, family, amount, *rest = (*(each.strip() for each in line.split(",")), "", "")[:5]
+        number = amount if re.fullmatch(r"[0-9]{1,7}", amount) is None else float(amount)
+        region = {"region": rest[0]} if rest and rest[0] else {}
+        found.append({"provider": provider, "family": family, "amount": number, **region})
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +271,12 @@ def _mapping(
 def _one_of(value: Any, name: str, known: tuple[str, ...], problems: list[str]) -> str:
     if isinstance(value, str) and value in known:
         return value
-    problems.append(f"{name}: '{shown(value)}' is none of {', '.join(known)}")
+    near = nearest(f"{value}", known) if len(known) > MOST_LISTED else ""
+    listed = (
+        f"{', '.join(known[:MOST_LISTED])}, …" if len(known) > MOST_LISTED else ", ".join(known)
+    )
+    meant = f"; did you mean {near}?" if near else ""
+    problems.append(f"{name}: '{shown(value)}' is none of {listed}{meant}")
     return known[0]
 
 
@@ -192,11 +321,13 @@ def _choice(given: Mapping[str, Any], problems: list[str]) -> Choice:
     return Choice(providers=providers, **names, **words)  # type: ignore[arg-type]
 
 
-def _list(value: Any, name: str, problems: list[str]) -> tuple[str, ...]:
+def _list(
+    value: Any, name: str, problems: list[str], pattern: re.Pattern[str] = NAME
+) -> tuple[str, ...]:
     """Distinct names in the order given."""
     if not isinstance(value, list) or len(value) > MAX_NAMES:
         problems.append(f"{name}: write a list of at most {MAX_NAMES} names")
         return ()
-    wrong = [each for each in value if not (isinstance(each, str) and NAME.fullmatch(each))]
-    problems.extend(f"{name}: '{shown(each)}' is no name" for each in wrong)
+    wrong = [each for each in value if not (isinstance(each, str) and pattern.fullmatch(each))]
+    problems.extend(f"{name}: '{shown(each)}' is not of the form asked for" for each in wrong)
     return () if wrong else tuple(dict.fromkeys(value))

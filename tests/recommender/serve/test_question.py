@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from recommender.errors import UsageError
 from recommender.job.preset_files import presets
-from recommender.plan.limits import Choice, Limits
+from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.report.json_schema import schema_text
 from recommender.serve import openapi
+from recommender.serve.answers import made
 from recommender.serve.question import (
     MAX_MACHINES,
     OfferFilter,
@@ -21,6 +22,7 @@ from recommender.serve.question import (
     question_of,
     question_of_form,
 )
+from tests.shipped import snapshot
 
 JOB = "resnet50-imagenet"
 ANY_JSON = st.recursive(
@@ -28,9 +30,28 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner),
     max_leaves=12,
 )
-BODIES = st.fixed_dictionaries(
-    {"job": st.sampled_from(presets()) | ANY_JSON},
+OWN_JOBS = st.fixed_dictionaries(
+    {"model": st.sampled_from(["Qwen/Qwen2.5-7B", "./config.json", "../x"]) | ANY_JSON},
     optional={
+        "examples": st.floats() | st.integers() | ANY_JSON,
+        "tokens": st.integers(0, 10**12),
+        "method": st.sampled_from(["lora", "none"]),
+        "like": st.just("resnet50-imagenet"),
+    },
+)
+QUOTAS = st.fixed_dictionaries(
+    {"provider": st.sampled_from(["aws", "nowhere"]), "family": st.sampled_from(["p", "", "a\n"])},
+    optional={
+        "amount": st.integers(-1, 10) | ANY_JSON,
+        "region": st.sampled_from(["us-east-1", ""]) | ANY_JSON,
+        "unit": st.sampled_from(["gpu", "kg"]),
+    },
+)
+BODIES = st.fixed_dictionaries(
+    {"job": st.sampled_from(presets()) | OWN_JOBS | ANY_JSON},
+    optional={
+        "measured": st.lists(st.sampled_from(["8xH100: 3.1 s/step", "H100", ""])) | ANY_JSON,
+        "quotas": st.sampled_from(["default-new", "granted", "mine"]) | st.lists(QUOTAS) | ANY_JSON,
         "limits": ANY_JSON
         | st.fixed_dictionaries(
             {},
@@ -71,6 +92,47 @@ def test_a_question_is_read():
     choice = Choice(providers=("aws",), market="spot", deny=("p5*",))
     assert question_of(body) == Question(JOB, Limits(deadline_s=86400.0, max_machines=4), choice)
     assert question_of({"job": JOB}) == Question(JOB, Limits(), Choice())
+
+
+def test_ones_own_job_its_timings_and_quotas_are_read():
+    body = {
+        "job": {"model": "Qwen/Qwen2.5-7B", "method": "lora", "examples": 50000},
+        "measured": ["8xH100: 3.1 s/step"],
+        "quotas": [{"provider": "gcp", "family": "H100", "amount": 8, "region": "us-central1"}],
+    }
+    found = question_of(body)
+    assert found.own == (
+        ("model", "Qwen/Qwen2.5-7B"), ("method", "lora"), ("examples", "50000"),
+    )  # fmt: skip
+    assert (found.job, found.measured) == ("", ("8xH100: 3.1 s/step",))
+    assert found.choice.quotas == (QuotaLimit("gcp", "H100", "any", "us-central1", "gpu", 8.0),)
+    assert found.choice.quotas_known
+    assert question_of({"job": JOB, "quotas": "granted"}).account == "granted"
+    form = {
+        "model": "qwen2.5-7b", "method": "lora", "examples": "50k", "deadline": "",
+        "measured": "8xH100: 3.1 s/step\n", "quotas": "gcp, H100, 8, us-central1\n",
+    }  # fmt: skip
+    assert question_of_form(form) == found
+
+
+@pytest.mark.parametrize("model", ["./config.json", "/etc/passwd", "../known", "https://x/y"])
+def test_a_model_is_no_file_and_no_address(model: str):
+    said = refusals({"job": {"model": model, "examples": 10}})
+    assert said[0].startswith(f"job.model: '{model}' is none of ")
+    assert len(said[0]) < 1500
+
+
+def test_a_job_of_ones_own_is_answered_with_its_own_figures():
+    """The file that a folder holds is no caller's."""
+    own = (("model", "Qwen/Qwen2.5-0.5B"), ("method", "lora"), ("examples", "1000"),
+           ("epochs", "2"))  # fmt: skip
+    limits = Limits(deadline_s=86_400.0)
+    asked = Question("", limits, Choice(), own=own, account="granted")
+    answer = json.loads(made("plan", asked, snapshot()))
+    assert answer["inputs"]["job"]["samples"] == pytest.approx(2000)
+    needs = [need for plan in answer["plans"] for need in plan["needs"]]
+    assert needs
+    assert all(need["yours"] is None or need["yours"] >= need["amount"] for need in needs)
 
 
 def test_every_mistake_is_named_at_once():

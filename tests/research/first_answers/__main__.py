@@ -23,8 +23,8 @@ def main() -> None:
         for first in first_answers(every_cloud(), tuple(call.presets)):
             _print(first)
             found.append(first)
-        if call.write and not call.presets:
-            keep(found)
+            if call.write:
+                keep(found)
     else:
         PAGE.write_text(written(tables(snapshot())), "utf-8")
 

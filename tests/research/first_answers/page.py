@@ -1,14 +1,14 @@
 """The page of first answers: every preset's answer, and a practitioner's remarks on it."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from recommender.catalogs.catalog import Catalog
 from recommender.plan.answer import Pick, Trio
 from recommender.plan.plan import Plan
-from tests.research.first_answers.answers import FirstAnswer, objections, words
+from tests.research.first_answers.answers import FirstAnswer, objections, questions, words
 from tests.research.first_answers.published import (
     Estimated,
     PublishedRun,
@@ -66,12 +66,15 @@ def _table(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((HERE / name).read_text("utf-8").splitlines()))
 
 
-def keep(found: Iterable[FirstAnswer]) -> None:
-    """Write answers.csv."""
+def keep(found: Sequence[FirstAnswer]) -> None:
+    """Write answers.csv; what was not asked again stays as it is."""
+    known = {(row.section, row.question): row for row in rows()}
+    known |= {(each.question.section, each.question.name): row_of(each) for each in found}
+    asked = [known.get((each.section, each.name)) for each in questions()]
     with (HERE / "answers.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(Row.__slots__), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(asdict(row_of(each)) for each in found)
+        writer.writerows(asdict(row) for row in asked if row is not None)
 
 
 def row_of(first: FirstAnswer) -> Row:
