@@ -2,11 +2,12 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recommender.catalogs.files import replace_file
 from recommender.cli.open_catalog import store_at
 from recommender.cli.screen import write_text
+from recommender.errors import UsageError
 from recommender.inputs.files import writing
 from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
@@ -15,7 +16,28 @@ from recommender.text import shown_path
 if TYPE_CHECKING:
     from recommender.export.description import RunDescription
 
+PICTURES = (".svg", ".png")
 VERSIONS = 8  # of a store that prices of the past are read from: 0.1 s each
+
+
+def picture_path(word: str | None) -> Path | None:
+    """Where `--plot` draws; None where it was not given.
+
+    Raises:
+        UsageError: the name does not say what form the picture has.
+    """
+    path = Path(word) if word else None
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise UsageError(f"--plot {shown_path(path)}: pictures end in {' or '.join(PICTURES)}")
+    return path
+
+
+def draw(path: Path, spec: dict[str, Any]) -> None:
+    """Write a picture of a specification, whole or not at all."""
+    from recommender.report.html.picture import drawn  # only `--plot` needs it
+
+    with writing(f"--plot {shown_path(path)}"):
+        replace_file(path, drawn(spec, path.suffix.lower()))
 
 
 def write_report(answer: Answer, request: PlanRequest, file: str, catalog: str | None) -> None:

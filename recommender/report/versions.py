@@ -1,6 +1,6 @@
 """Differences between catalog versions, and the history of a machine's prices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recommender.report import formatting as fmt
@@ -151,15 +151,11 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(_BARS[round(top * (value - low) / (high - low))] for value in values)
 
 
-def plot(groups: Mapping[tuple[str, str, str], Sequence["PricePoint"]], title: str) -> str:
-    """The prices as a drawing (SVG): a line per market and zone."""
-    from recommender.report.svg import Curve, drawing  # only `--plot` needs it
-
-    curves = [
-        Curve(
-            name=" ".join(word for word in (fmt.market(market), fmt.clean(zone)) if word),
-            points=tuple((point.date, point.usd_per_hour) for point in held),
-        )
-        for (_, market, zone), held in groups.items()
-    ]
-    return drawing(fmt.clean(title), curves)
+def curves(found: Sequence["PricePoint"]) -> dict[str, list[tuple[str, float]]]:
+    """Date and price of each market and zone, by what a picture calls them."""
+    return {
+        " ".join(word for word in (fmt.market(market), fmt.clean(zone)) if word): [
+            (point.date, point.usd_per_hour) for point in held
+        ]
+        for (_, market, zone), held in series(found).items()
+    }

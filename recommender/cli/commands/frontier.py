@@ -1,12 +1,10 @@
 """`recommend frontier`: the curve of cost and time, as a table, a plot, a picture, or figures."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from recommender.catalogs.files import replace_file
 from recommender.cli import planner_inputs
 from recommender.cli.commands.plan import JobWord
 from recommender.cli.error_collector import ErrorCollector
@@ -25,13 +23,11 @@ from recommender.cli.options import (
 from recommender.cli.output import put_json, sheet_format
 from recommender.cli.screen import screen, write_blocks, write_text
 from recommender.cli.strict import PlanCommand, call_problems
-from recommender.inputs.files import writing
+from recommender.cli.written_files import draw, picture_path
 from recommender.plan.answer import Answer
 from recommender.plan.frontier import Frontier, frontier_of
 from recommender.report.answer_frame import PlanRequest
-from recommender.text import shown_path
 
-PICTURES = (".svg", ".png")
 _NONE = "No simulated plan meets the limits; recommend JOB explains why.\n"
 
 
@@ -61,11 +57,7 @@ def frontier(
     recommend frontier --deadline 24h resnet50-imagenet --plot frontier.svg
     """
     errors = ErrorCollector(call_problems(ctx))
-    picture = Path(plot) if plot else None
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        errors.problems.append(
-            f"--plot {shown_path(picture)}: pictures end in {' or '.join(PICTURES)}"
-        )
+    picture = errors.attempt(lambda: picture_path(plot), None)
     settings = changed_settings(errors)
     call = planner_inputs.PlannerFlags(
         tuple(job or ()), limits, offers, own, job_flags, search
@@ -76,7 +68,9 @@ def frontier(
     simulated = () if answer.report is None else answer.report.simulated_plans
     found = frontier_of(simulated, ready.request.limits)
     if picture is not None:
-        _draw(picture, answer, ready.request)
+        from recommender.report.html.picture import frontier_spec
+
+        draw(picture, frontier_spec(answer, ready.request))
     _show(found, answer, ready.request, shown)
     if not found.points:
         raise typer.Exit(INFEASIBLE)
@@ -97,14 +91,6 @@ def _show(found: Frontier, answer: Answer, request: PlanRequest, flags: SheetFla
         on = screen(flags.color or "auto")
         page = view.frontier_page(found, answer, request)
         write_blocks(view.blocks(page, found, answer, request, on.width), on)
-
-
-def _draw(path: Path, answer: Answer, request: PlanRequest) -> None:
-    """The picture of the report, whole or not at all."""
-    from recommender.report.html.picture import frontier_picture
-
-    with writing(f"--plot {shown_path(path)}"):
-        replace_file(path, frontier_picture(answer, request, path.suffix.lower()))
 
 
 command = command_app("frontier", frontier, PlanCommand)

@@ -32,6 +32,7 @@ from recommender.cli.output import OutputOptions, output_options, plan_number, s
 from recommender.cli.screen import progress, write_blocks, write_text
 from recommender.cli.search_progress import watched
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
+from recommender.cli.written_files import draw, picture_path
 from recommender.export.start import TARGETS
 from recommender.inputs import units
 from recommender.inputs.files import writing
@@ -92,7 +93,9 @@ class SimulationFlags:
     policy_table: Annotated[
         Word, _flag("Write the plan's full policy as a table.", metavar="FILE.csv")
     ] = None
-    plot: Annotated[Word, _flag("Draw the histograms (SVG).", metavar="FILE.svg")] = None
+    plot: Annotated[
+        Word, _flag("Draw the histograms (.svg, .png); needs the extra `plot`.", metavar="FILE")
+    ] = None
 
 
 Words = Annotated[
@@ -134,6 +137,7 @@ def simulate(
     call = planner_inputs.PlannerFlags(tuple(job), limits, offers, own, job_flags, search).over(
         settings
     )
+    picture = errors.attempt(lambda: picture_path(simulation.plot), None)
     order = _order(simulation, recording, search, own, named, errors)
     which = _which(simulation.plan, named, errors)
     # The plan is that of the usual seed; --seed draws the runs that it is simulated on.
@@ -145,8 +149,10 @@ def simulate(
     assert found is not None
     if simulation.policy_table is not None and simulated.policy is not None:
         _write(Path(simulation.policy_table), simulated.policy)
-    if simulation.plot is not None:
-        _plot(found, Path(simulation.plot))
+    if picture is not None:
+        from recommender.report.html.picture import runs_spec
+
+        draw(picture, runs_spec(found))
     _show(found, ready.request, form)
     warn(ready.request.job.remarks)
 
@@ -234,13 +240,6 @@ def _write(path: Path, table: str) -> None:
     """The policy table, whole or not at all."""
     with writing(f"--policy-table {shown_path(path)}"):
         replace_file(path, table.encode("utf-8"))
-
-
-def _plot(found: "Simulation", path: Path) -> None:
-    from recommender.report.svg import svg
-
-    with writing(f"--plot {shown_path(path)}"):
-        replace_file(path, svg(found).encode("utf-8"))
 
 
 def _show(found: "Simulation", request: PlanRequest, form: OutputOptions) -> None:

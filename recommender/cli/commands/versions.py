@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recommender.catalogs.errors import CatalogError
-from recommender.catalogs.files import replace_file
 from recommender.cli.commands.refresh import STORE
 from recommender.cli.open_catalog import store_at, warn
 from recommender.cli.options import PageFlags, Word
 from recommender.cli.output import show_page
 from recommender.cli.screen import write_text
+from recommender.cli.written_files import draw, picture_path
 from recommender.inputs.units.times import now
 from recommender.text import shown
 
@@ -59,7 +59,7 @@ def history(
     instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance type.")],
     region: Annotated[str, typer.Option(help="The region.", metavar="NAME")],
     plot: Annotated[
-        Word, typer.Option(help="Draw the prices into FILE (SVG).", metavar="FILE")
+        Word, typer.Option(help="Draw the prices (.svg, .png); extra `plot`.", metavar="FILE")
     ] = None,
     store: STORE = None,
 ) -> None:
@@ -71,6 +71,7 @@ def history(
     from recommender.catalogs.history import MISSING, has_pyarrow, points
     from recommender.report import versions
 
+    picture = picture_path(plot)
     opened = store_at(store)
     notes: list[str] = []
     found = points(opened, instance, region, notes.append)
@@ -82,9 +83,10 @@ def history(
         )
     kept = opened.names()
     below = [f"{len(kept)} versions; {MISSING}"] if kept and not has_pyarrow() else []
-    if plot:
-        drawn = versions.plot(versions.series(found), f"{instance} in {region}")
-        replace_file(Path(plot), drawn.encode("utf-8"))
+    if picture is not None:
+        from recommender.report.html.picture import prices_spec
+
+        draw(picture, prices_spec(f"{instance} in {region}", versions.curves(found)))
     show_page(versions.history_page(found, instance, region, below), flags)
 
 

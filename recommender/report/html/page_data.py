@@ -122,7 +122,7 @@ def page_data(answer: Answer, request: PlanRequest) -> PageData:
         lead=lead,
         plans=rows,
     )
-    return replace(data, plans=_labels_placed(data))
+    return labelled(data)
 
 
 def domain(data: PageData, axis: Literal["x", "y"]) -> tuple[float, float]:
@@ -135,7 +135,7 @@ def domain(data: PageData, axis: Literal["x", "y"]) -> tuple[float, float]:
     return min(values, default=1.0) / _ROOM, max(values, default=10.0) * _ROOM
 
 
-def _labels_placed(data: PageData) -> tuple[PlanRow, ...]:
+def labelled(data: PageData) -> PageData:
     """The rows with their names where none lies on another."""
     named = [row for row in data.plans if row.label]
     found = label_places.places(
@@ -146,12 +146,13 @@ def _labels_placed(data: PageData) -> tuple[PlanRow, ...]:
         domain(data, "y"),
     )
     placed = {row.id: place for row, place in zip(named, found, strict=True)}
-    return tuple(
+    rows = (
         replace(row, label_dy=placed[row.id].dy, label_left=placed[row.id].left)
         if row.id in placed
         else row
         for row in data.plans
     )
+    return replace(data, plans=tuple(rows))
 
 
 def without_duplicates(simulated: Sequence[SimulatedPlan]) -> list[SimulatedPlan]:

@@ -193,7 +193,7 @@ def test_hostile_words_are_shown_harmless(run: Run) -> None:
         ),
         (("--machines", "4", "--max-machines", "2", JOB), "--max-machines 2 contradicts machines"),
         (("explain", "h100", JOB), "'h100' is a GPU; name a machine type that has it, such as "),
-        (("simulate", JOB, "--runs", "64", "--plot", "none/x.svg"), "--plot none/x.svg: cannot be"),
+        (("simulate", JOB, "--runs", "64", "--plot", "x.pdf"), "pictures end in .svg or .png"),
     ],
 )
 def test_what_cannot_be_done_is_a_usage_error(run: Run, words: tuple[str, ...], said: str) -> None:

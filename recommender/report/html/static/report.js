@@ -214,7 +214,7 @@ const BINS = 30;
 
 // Bins of equal width on a logarithmic axis that holds all but one run in a hundred at most, and the
 // limit where it is near; the few runs beyond stand in the outer bins. A limit parts two bins.
-function spread(codes, origin, unit, name, write) {
+function spread(codes, origin, unit, name, write, middle = null) {
   const limit = limits[name] === null ? null : limits[name] / unit;
   const values = Array.from(codes, (code) => figureOf(code, origin) / unit).sort((a, b) => a - b);
   const at = (level) => values[Math.max(Math.ceil(level * values.length - 1e-9) - 1, 0)];
@@ -237,16 +237,20 @@ function spread(codes, origin, unit, name, write) {
     beyond: limit !== null && edge(i) > limit * (1 - 1e-9),
     span: `${write(edge(i) * unit)} to ${write(edge(i + 1) * unit)}`,
   }));
-  const marks = [[0.05, "5 %", -2], [0.5, "50 %", -14], [0.95, "95 %", -2]].map(([level, name, dy]) => ({
-    at: at(level), name, dy,
-  }));
+  const [figure, word] = middle ?? [at(0.5), "50 %"]; // as it is printed elsewhere on the page
+  const marks = [[at(0.05), "5 %", -2], [figure, word, -14], [at(0.95), "95 %", -2]].map(
+    ([place, name, dy]) => ({ at: place, name, dy }),
+  );
   return { bins, marks, limits: near ? [{ axis: "x", at: limit, name: `${name} ${worded(name)}` }] : [] };
 }
 
 function rowsOf(name) {
   const plan = data.plans[chosen];
   if (name === "frontier") return { plans: planRows(), limits: limitRows() };
-  if (name === "costs") return spread(plan.costs, data.scale.origin_usd, 1, "budget", (x) => `${usd(x)} USD`);
+  if (name === "costs") {
+    const write = (x) => `${usd(x)} USD`;
+    return spread(plan.costs, data.scale.origin_usd, 1, "budget", write, [plan.mean_usd, "mean"]);
+  }
   if (name === "times") return spread(plan.times, data.scale.origin_s, data.scale.unit_s, "deadline", duration);
   if (name === "runs") return strips(plan);
   return pictures.rows[name] ?? {};
