@@ -116,14 +116,10 @@ def _table(answer: Answer, request: PlanRequest, form: OutputOptions) -> None:
         from recommender.report import answer_table
 
         blocks = answer_table.render(answer, request, on.width, form.quiet, form.all_regions)
-    elif form.table:
-        from recommender.report.infeasible import infeasible_blocks
-
-        blocks = infeasible_blocks(answer, request, on.width)
     else:
         from recommender.report.short_forms import short_blocks
 
-        blocks = short_blocks(answer, request, on.width, form.quiet)
+        blocks = short_blocks(answer, request, on.width, form.quiet, form.table)
     write_blocks(blocks, on)
 
 

@@ -57,6 +57,11 @@ def amount_of(need: Need) -> str:
     return f"{fmt.exact(need.amount)} {unit}".rstrip()
 
 
+def counted(machines: Sequence[Machines]) -> str:
+    """How many of which type: "2× p5.48xlarge + 1× g6.xlarge"."""
+    return " + ".join(f"{m.count}× {fmt.clean(m.instance_type)}" for m in machines)
+
+
 def first_region(plan: Plan) -> str:
     """Where the cluster starts."""
     return plan.sites[0].region if plan.sites else plan.machines[0].region

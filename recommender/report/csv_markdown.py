@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from recommender.plan.answer import Answer
 from recommender.plan.plan import Plan
-from recommender.report import answer_frame, cells, infeasible
+from recommender.report import answer_frame, cells
 from recommender.report import formatting as fmt
 from recommender.report.advice import changed, comparison
 from recommender.report.answer_frame import PlanRequest, closing_facts
 from recommender.report.answer_table import plan_lines
 from recommender.report.explain import check_words
 from recommender.report.launch import launch_line
-from recommender.report.layout import drawn
 from recommender.report.short_forms import short_form
 from recommender.report.trio import tie_line
 
@@ -46,7 +45,6 @@ COLUMNS = (
     "launch",
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_BLOCK = 80  # columns of a code block
 
 
 def rows(answer: Answer) -> list[tuple[str, ...]]:
@@ -122,14 +120,13 @@ def render_markdown(
     answer: Answer, request: PlanRequest, every: bool = False, quiet: bool = False
 ) -> str:
     """The plans that most people would take and what to do, or every plan as a table."""
-    if every and answer.status != "ok":
-        return _infeasible(answer, request)
-    parts = _every(answer, request, quiet) if every else _short(answer, request, quiet)
+    whole = every and answer.status == "ok"
+    parts = _every(answer, request, quiet) if whole else _short(answer, request, quiet, every)
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _short(answer: Answer, request: PlanRequest, quiet: bool) -> list[str]:
-    short = short_form(answer, request)
+def _short(answer: Answer, request: PlanRequest, quiet: bool, every: bool) -> list[str]:
+    short = short_form(answer, request, every)
     head = ["", _escape(short.asked), *short.headings]
     rows = [
         [plan.role, "<br>".join(map(_escape, filter(None, lines))), *plan.figures]
@@ -225,12 +222,6 @@ def _checks(answer: Answer) -> list[str]:
     items = [f"* plan {check.rank}: {_escape(check_words(check))}" for check in answer.checks]
     runs = answer.checks[0].runs
     return [f"Verified with {runs:,} new simulated runs each:\n\n" + "\n".join(items)]
-
-
-def _infeasible(answer: Answer, request: PlanRequest) -> str:
-    """The lines of a terminal as a code block."""
-    blocks = infeasible.infeasible_blocks(answer, request, _BLOCK)
-    return f"```text\n{drawn(blocks, _BLOCK)}```\n"
 
 
 def _escape(foreign: str) -> str:

@@ -12,7 +12,6 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.answer import Answer
 from recommender.plan.frontier import Frontier, FrontierPoint
 from recommender.plan.limits import LIMITS
-from recommender.plan.plan import Machines
 from recommender.plan.report_data import SimulatedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -98,13 +97,9 @@ def _limited(request: PlanRequest) -> bool:
 def _machines(point: FrontierPoint) -> list[str]:
     lines = [" + ".join(map(cells.group_line, point.machines)), _where(point)]
     if point.fallback and point.fallback_due_s is not None:
-        fallback = " + ".join(map(_counted, point.fallback))
+        fallback = cells.counted(point.fallback)
         lines.append(f"then {fallback} on demand, in time for {fmt.duration(point.fallback_due_s)}")
     return lines
-
-
-def _counted(m: Machines) -> str:
-    return f"{m.count}× {fmt.clean(m.instance_type)}"
 
 
 def _where(point: FrontierPoint) -> str:
@@ -136,7 +131,7 @@ def render_csv(found: Frontier) -> str:
                    p.time.p95, p.chance, p.usd_per_hour)  # fmt: skip
         writer.writerow([
             " + ".join(map(cells.group_line, p.machines)), p.gpus, p.machines[0].provider,
-            p.machines[0].region, p.regions, " + ".join(map(_counted, p.fallback)),
+            p.machines[0].region, p.regions, cells.counted(p.fallback),
             *(f"{x:.6g}" for x in figures),
         ])  # fmt: skip
     return out.getvalue()

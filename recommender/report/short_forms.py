@@ -12,7 +12,6 @@ from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, currency_line
 from recommender.report.answer_table import curve
 from recommender.report.explain import check_words
-from recommender.report.infeasible import headline
 from recommender.report.json_output import plain
 from recommender.report.layout import (
     BLANK,
@@ -28,7 +27,7 @@ from recommender.report.layout import (
     text,
 )
 from recommender.report.short_answer import ShortAnswer, ShortPlan, short_answer
-from recommender.report.short_refusal import short_refusal
+from recommender.report.short_refusal import headline, short_refusal
 
 RENT = "bold green"
 _FRAME = 4  # columns of the frame around the plans
@@ -39,10 +38,10 @@ _BLOCK = 80  # columns of a code block
 
 
 def short_blocks(
-    answer: Answer, request: PlanRequest, width: int = 80, quiet: bool = False
+    answer: Answer, request: PlanRequest, width: int = 80, quiet: bool = False, every: bool = False
 ) -> list[Block]:
-    """The answer on a terminal; `quiet` leaves only the plans."""
-    short = short_form(answer, request)
+    """The answer on a terminal; `quiet` leaves only the plans, `every` all that a refusal knows."""
+    short = short_form(answer, request, every)
     verdict = [text(short.verdict, STRONG)] if short.verdict else []
     plans = [Framed(_plans(short, min(width - _FRAME, _WIDEST)))] if short.plans else []
     if quiet:
@@ -61,9 +60,11 @@ def short_blocks(
     ]
 
 
-def short_form(answer: Answer, request: PlanRequest) -> ShortAnswer:
+def short_form(answer: Answer, request: PlanRequest, every: bool = False) -> ShortAnswer:
     """What every form for people says of an answer or a refusal."""
-    return (short_answer if answer.status == "ok" else short_refusal)(answer, request)
+    if answer.status == "ok":
+        return short_answer(answer, request)
+    return short_refusal(answer, request, every)
 
 
 def _checked(answer: Answer) -> list[tuple[str, str]]:

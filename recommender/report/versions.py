@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from recommender.catalogs.schema import Offer
 
 _SHOWN = 10
-_BARS = "▁▂▃▄▅▆▇█"
 _SPARKS = 24  # days drawn; of a longer history the last ones
 Series = dict[tuple[str, str, str], list["PricePoint"]]  # by provider, market, zone
 
@@ -138,17 +137,8 @@ def _series_row(market: str, zone: str, held: Sequence["PricePoint"]) -> tuple[s
         fmt.number(min(prices)),
         fmt.number(max(prices)),
         fmt.number(prices[-1]),
-        sparkline(prices[-_SPARKS:]),
+        fmt.sparkline(prices[-_SPARKS:]),
     )
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """One bar per value, from the lowest to the highest."""
-    low, high = min(values), max(values)
-    if high <= low:
-        return _BARS[3] * len(values)
-    top = len(_BARS) - 1
-    return "".join(_BARS[round(top * (value - low) / (high - low))] for value in values)
 
 
 def curves(found: Sequence["PricePoint"]) -> dict[str, list[tuple[str, float]]]:

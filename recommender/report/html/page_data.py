@@ -19,7 +19,6 @@ from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.answer import Answer
-from recommender.plan.plan import Machines
 from recommender.plan.report_data import SimulatedPlan
 from recommender.report import cells
 from recommender.report import formatting as fmt
@@ -242,12 +241,9 @@ def _fallback(plan: SimulatedPlan) -> str:
     """What takes over, and from which deadline back it is counted."""
     if not plan.fallback or plan.fallback_due_s is None:
         return ""
-    machines = " + ".join(_counted(m) for m in plan.fallback)
-    return f"{machines} on demand in time for {fmt.duration(plan.fallback_due_s)}"
-
-
-def _counted(m: Machines) -> str:
-    return f"{m.count}× {fmt.clean(m.instance_type)}"
+    return (
+        f"{cells.counted(plan.fallback)} on demand in time for {fmt.duration(plan.fallback_due_s)}"
+    )
 
 
 def _label(plan: SimulatedPlan, answer: Answer) -> str:

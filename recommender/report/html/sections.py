@@ -20,9 +20,9 @@ from recommender.report.html.elements import (
     section,
 )
 from recommender.report.html.page_data import PageData, PlanRow
-from recommender.report.infeasible import headline as why_none
 from recommender.report.launch import launch_line
 from recommender.report.limit_words import why_not
+from recommender.report.short_refusal import headline as why_none
 from recommender.report.trio import faster_still, tie_line, why_it_leads
 
 DETAILED = 16  # plans of the table that are explained term by term

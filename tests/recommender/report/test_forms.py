@@ -21,7 +21,6 @@ from recommender.report import (
     cells,
     csv_markdown,
     explain,
-    infeasible,
     json_output,
     json_schema,
 )
@@ -29,7 +28,8 @@ from recommender.report import formatting as fmt
 from recommender.report.html.short_table import short_table
 from recommender.report.launch import launch_line, run_of, write_sentence
 from recommender.report.layout import drawn
-from recommender.report.short_forms import short_text
+from recommender.report.short_answer import ShortPlan
+from recommender.report.short_forms import short_blocks, short_form, short_text
 from tests.recommender.answers import (
     ANSWER,
     AWS_H100,
@@ -188,8 +188,8 @@ def test_explaining_the_last_plan_needs_no_next_one() -> None:
 def test_an_answer_without_limits_and_plans_says_so() -> None:
     empty = replace(INFEASIBLE, infeasible=None)
     unlimited = replace(QUESTION, limits=type(QUESTION.limits)())
-    text = drawn(infeasible.infeasible_blocks(empty, unlimited, 80), 80)
-    assert text.startswith("No plan can run this job on the offers that are allowed.")
+    text = drawn(short_blocks(empty, unlimited, 80, every=True), 80)
+    assert "No plan can run this job on the offers that are allowed." in text.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -199,38 +199,31 @@ def test_what_costs_more_is_not_called_a_saving(saving: float, words: str) -> No
     assert cells.saving_cell(replace(ON_DEMAND, saving=saving)) == (words,)
 
 
+def ends(answer: object) -> dict[str, ShortPlan]:
+    """The rows of a refusal by their roles."""
+    return {row.role: row for row in short_form(answer, HURT, every=True).plans}  # type: ignore[arg-type]
+
+
 def test_no_plan_in_the_refusal_has_a_shorter_time_than_the_fastest() -> None:
     """Plans are ordered by a mean, and people compare the medians that are printed."""
     why = INFEASIBLE.infeasible
     assert why is not None
     slow = replace(why.relaxed[0].plan or GCP, estimate=ANSWER.plans[-1].estimate)
-    text = drawn(
-        infeasible.infeasible_blocks(
-            replace(INFEASIBLE, infeasible=replace(why, fastest=slow)), HURT, 80
-        ),
-        80,
-    )
-    fastest = min(
-        (step.plan for step in why.relaxed if step.plan), key=lambda p: p.estimate.time.p50
-    )
-    told = text.partition("Fastest without limits: ")[2].partition("\n")[0]
-    assert fastest.machines[0].instance_type in told
-    assert f" {fmt.duration(fastest.estimate.time.p50)}" in told
+    found = ends(replace(INFEASIBLE, infeasible=replace(why, fastest=slow)))["fastest"]
+    listed = (step.plan for step in why.relaxed if step.plan)
+    assert found.plan == min(listed, key=lambda p: p.estimate.time.p50)
 
 
 def test_a_refusal_says_why_a_plan_that_it_names_is_cheaper_than_the_cheapest() -> None:
     """The cheapest without limits ends within a month; one within a larger budget need not."""
     why = INFEASIBLE.infeasible
     assert why is not None
-    asked = replace(INFEASIBLE, infeasible=replace(why, cheapest=why.fastest))
-    text = drawn(infeasible.infeasible_blocks(asked, HURT, 80), 80)
-    listed = [step.plan for step in why.relaxed if step.plan is not None]
-    least = min(plan.estimate.cost.mean for plan in listed)
     assert why.fastest is not None
-    assert least < why.fastest.estimate.cost.mean
-    cheapest = text.partition("Cheapest that ends within a month: ")[2].partition("\n")[0]
-    assert f"{fmt.usd(why.fastest.estimate.cost.mean)} USD" in cheapest
-    assert "Cheapest without limits" not in text
+    listed = [step.plan for step in why.relaxed if step.plan is not None]
+    assert min(p.estimate.cost.mean for p in listed) < why.fastest.estimate.cost.mean
+    found = ends(replace(INFEASIBLE, infeasible=replace(why, cheapest=why.fastest)))["cheapest"]
+    assert found.plan == why.fastest
+    assert found.where.startswith("ends within a month")
 
 
 def test_a_plan_of_larger_quotas_is_not_the_fastest_that_a_refusal_names() -> None:
@@ -242,6 +235,14 @@ def test_a_plan_of_larger_quotas_is_not_the_fastest_that_a_refusal_names() -> No
     fast = replace(plan, estimate=replace(plan.estimate, time=minute))
     wider = replace(step, change="larger quotas", plan=fast, offers=True)
     asked = replace(INFEASIBLE, infeasible=replace(why, relaxed=(wider,), fastest=plan))
-    text = drawn(infeasible.infeasible_blocks(asked, HURT, 80), 80)
-    fastest = text.partition("Fastest without limits: ")[2].partition("\n")[0]
-    assert f" {fmt.duration(plan.estimate.time.p50)}" in fastest
+    assert ends(asked)["fastest"].plan == plan
+
+
+def test_a_refusal_in_full_has_every_change_and_every_reason() -> None:
+    why = INFEASIBLE.infeasible
+    assert why is not None
+    text = " ".join(drawn(short_blocks(INFEASIBLE, HURT, 200, every=True), 200).split())
+    for step in why.relaxed:
+        assert step.change in text
+        assert step.plan is not None or step.effect in text
+    assert all(reason in text for reason in why.binding)
