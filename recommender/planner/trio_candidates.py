@@ -79,7 +79,7 @@ class TrioCandidates:
     def startable(self) -> list[Evaluated]:
         """The best plans of machines that need no quota which a new account lacks."""
         pool, limits = self.pool, self.pool.problem.limits
-        found = list[Candidate]()
+        found: list[Candidate] = []
         for each in (limits, *([] if limits.goal == "cost" else [cheapest_in_horizon(limits)])):
             found += pool.pool.select(each, _startable(pool), NEXT_TO).plans[:KIND_PLANS]
         return within_horizon(list(pool.builder.meeting(dict.fromkeys(found))))

@@ -22,7 +22,7 @@ NOWHERE = Path("/nonexistent")  # no file is read for a caller
 
 def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
     """The answer to a question, as a page or as JSON."""
-    flags = JobFlags(**dict(question.own), measured=question.measured)
+    flags = JobFlags(**dict(question.own), measured=question.measured)  # type: ignore[arg-type]
     found = find_job(question.job or None, NOWHERE, flags)
     job, choice = replace(found, machines=question.machines), question.choice
     if question.account:
