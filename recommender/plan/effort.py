@@ -73,7 +73,8 @@ def fallback_quota_h(plan: Plan) -> float:
 
 def _lacks_quota(plan: Plan, fallback: bool) -> bool:
     """Whether a quota has to be requested for its machines, or those of its fallback."""
-    return any(need.missing for need in plan.needs if need.fallback == fallback)
+    closed = plan.on_request and not fallback
+    return closed or any(need.missing for need in plan.needs if need.fallback == fallback)
 
 
 def quota_h(gpus: int) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from recommender.plan.answer import Pick, SensitivityStep, Trio
 from recommender.plan.evidence import Evidence
-from recommender.plan.plan import Need, Plan
+from recommender.plan.plan import Need, Plan, Terms
 from recommender.report import answer_table, explain
 from recommender.report.html.short_table import short_table
 from recommender.report.layout import drawn
@@ -140,6 +140,16 @@ def test_what_is_asked_for_first_is_no_catch_of_the_first() -> None:
     assert '"Running G" ≥ 96 vCPU in us-east-1 (new accounts have 0)' in first_words(
         asked, QUESTION
     )
+
+
+def test_machines_that_new_accounts_may_not_rent_are_asked_for() -> None:
+    """As of a cloud without quotas whose terms open its GPUs on request."""
+    terms = Terms(60.0, 1.0, None, 0.0, False, 0.1, 0.1, "USD", (), False, False, 0.0, "", "")
+    shut = replace(PLAIN, machines=tuple(replace(m, terms=terms) for m in PLAIN.machines))
+    assert not shut.startable
+    assert "on request" in first_words(shut, QUESTION)
+    opened = tuple(replace(m, terms=replace(terms, new_account=9.0)) for m in PLAIN.machines)
+    assert replace(PLAIN, machines=opened).startable
 
 
 def test_one_quota_is_asked_for_in_the_first_region() -> None:
