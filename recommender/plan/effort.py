@@ -136,10 +136,10 @@ def screened_cost_usd(
 ) -> float:
     """Lower estimate of the total cost of a plan that was not built in full.
 
-    It assumes that every quota must be requested and leaves out interruptions and the worst
-    twentieth.
+    It assumes that every quota must be requested, for so many GPUs, and leaves out interruptions
+    and the worst twentieth.
     """
-    effort_h = quota_h(gpus) + RESUME_H * spot + CLUSTER_H * log2(machines)
+    effort_h = (quota_h(gpus) if gpus else 0.0) + RESUME_H * spot + CLUSTER_H * log2(machines)
     effort_h += quota_h(fallback_gpus) if fallback_gpus else 0.0
     waiting_usd = WAIT_USD * URGENCY[goal] * _counted_h(time_s)
     return cost_usd + HOUR_USD * effort_h + waiting_usd

@@ -122,7 +122,7 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans, total_usd),
         third=_third(plans, sensible, fastest, limits),
         third_role=_third_role(limits),
-        today=None if sensible.plan.startable else _today(candidates, plans, total_usd),
+        today=_today(candidates, plans, sensible, total_usd),
         fastest=fastest,
         kinds=_kinds(pool, plans, limits) if limits.by_value else (),
         ties=_ties(pool, curve or plans, sensible, limits),
@@ -130,10 +130,20 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
 
 
 def _today(
-    candidates: TrioCandidates, plans: Sequence[Evaluated], total_usd: TotalUsd
+    candidates: TrioCandidates,
+    plans: Sequence[Evaluated],
+    sensible: Evaluated,
+    total_usd: TotalUsd,
 ) -> Evaluated | None:
-    """The most sensible of the plans that a new account can start; None where there is none."""
-    found = [each for each in (*plans, *candidates.startable) if each.plan.startable]
+    """The most sensible of the plans that a new account can start, if the first is none of them.
+
+    None where none is a choice by value.
+    """
+    if sensible.plan.startable:
+        return None
+    most = MAX_COST_FACTOR * total_usd(sensible)
+    known = (*plans, *candidates.startable)
+    found = [each for each in known if each.plan.startable and total_usd(each) <= most]
     return _sensible(found, total_usd) if found else None
 
 

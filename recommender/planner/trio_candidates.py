@@ -119,7 +119,8 @@ def _startable(pool: PlanPool) -> Among:
 def _total_usd(pool: PlanPool, candidate: Candidate) -> float:
     """Money, a person's work and waiting, by what is known of a plan that is not built."""
     pools, machines = pool.builder.pools_of(candidate), sum(candidate.counts)
-    gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True))
+    asked = pools[0].type.provider in _asking(pool)
+    gpus = sum(n * p.type.gpus for n, p in zip(candidate.counts, pools, strict=True)) * asked
     later, fall = 0, pool.sites.sites[candidate.site].fallbacks
     if candidate.fallback >= 0:
         kind = int(fall.kind[candidate.fallback])
@@ -129,6 +130,11 @@ def _total_usd(pool: PlanPool, candidate: Candidate) -> float:
     return screened_cost_usd(
         candidate.cost_usd, candidate.time_s, gpus, machines, spot, goal, later
     )
+
+
+def _asking(pool: PlanPool) -> set[str]:
+    """The providers that have quotas."""
+    return {quota.provider for quota in pool.problem.catalog.quotas}
 
 
 def _worth_building(pool: PlanPool, found: Sequence[Candidate]) -> list[list[Candidate]]:
@@ -170,12 +176,13 @@ def _worth_most_clusters(pool: PlanPool, limits: Limits) -> list[Cluster]:
 
 def _rated_total_usd(pool: PlanPool, limits: Limits, rows: Ints) -> Floats:
     """What rated plans cost, all counted."""
-    plans, tables = pool.pool.plans(limits), pool.pool.tables
+    plans, tables, asking = pool.pool.plans(limits), pool.pool.tables, _asking(pool)
     gpus, machines, spot = np.zeros((3, len(rows)))
     for number in np.flatnonzero(np.bincount(plans.table[rows])).tolist():
         mine = plans.table[rows] == number
         found, at = tables[number].found, plans.row[rows[mine]]
-        gpus[mine], machines[mine] = found.fleet.gpus[at], found.fleet.machines[at]
+        asked = tables[number].site.provider in asking
+        gpus[mine], machines[mine] = found.fleet.gpus[at] * asked, found.fleet.machines[at]
         spot[mine] = found.gang.has_spot[at]
     columns = (plans.usd[rows], plans.time_s[rows], gpus, machines, spot)
     return np.array(
