@@ -1,5 +1,6 @@
 """What a question is answered with: the planner's answer as a document or a page, in bytes."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from recommender.report import frontier as frontier_view
 from recommender.report import json_output
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.html.page import render
-from recommender.serve.question import Kind, Question
+from recommender.serve.question import Kind, Question, stated
 
 NOWHERE = Path("/nonexistent")  # no file is read for a caller
 
@@ -30,7 +31,9 @@ def made(kind: Kind, question: Question, catalog: Catalog) -> bytes:
     request = PlanRequest(job, question.limits, choice, catalog=catalog.version)
     if kind == "plan":
         return _plan(request, catalog)
-    return _frontier(request, catalog) if kind == "frontier" else _report(request, catalog)
+    if kind == "frontier":
+        return _frontier(request, catalog)
+    return _report(request, catalog, stated(question))
 
 
 def _plan(request: PlanRequest, catalog: Catalog) -> bytes:
@@ -45,9 +48,9 @@ def _frontier(request: PlanRequest, catalog: Catalog) -> bytes:
     return json_output.dumps(frontier_view.document(found, answer, request)).encode("utf-8")
 
 
-def _report(request: PlanRequest, catalog: Catalog) -> bytes:
+def _report(request: PlanRequest, catalog: Catalog, ask: Mapping[str, str]) -> bytes:
     answer = _answer(request, catalog, AnswerOptions(report=True))
-    return render(answer, request, ask="report").encode("utf-8")
+    return render(answer, request, ask).encode("utf-8")
 
 
 def _answer(request: PlanRequest, catalog: Catalog, options: AnswerOptions) -> Answer:

@@ -206,6 +206,22 @@ def _own_of_form(form: Mapping[str, str], read: Reader) -> dict[str, Any]:
     return {"model": word if model is None else model.name, **words, **amounts}
 
 
+def stated(question: Question) -> dict[str, str]:
+    """The words of a form that ask a question again, but for its limits."""
+    quotas = (
+        ", ".join(filter(None, (q.provider, q.quota_family, f"{q.amount:.0f}", q.region)))
+        for q in question.choice.quotas
+    )
+    found = {
+        **({"job": question.job} if question.job else {}),
+        **dict(question.own),
+        "measured": "\n".join(question.measured),
+        "account": question.account,
+        "quotas": "\n".join(quotas),
+    }
+    return {name: words for name, words in found.items() if words}
+
+
 def _quotas_of_form(lines: str) -> list[Any]:
     """Quotas, one on a line: "aws, p, 192" and, if it holds in one region only, the region."""
     found: list[Any] = []

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -25,16 +25,22 @@ from recommender.report.html.prices import (
 )
 from recommender.report.json_output import document, plain
 
+NOT_ASKED: Mapping[str, str] = {}  # a page that no server made
 STATIC = "recommender.report.html"
 SCRIPTS = ("vega.js", "report.js")
 STYLE = "report.css"
 MAX_BYTES = 1_500_000  # of a report
 
 
-def render(answer: Answer, request: PlanRequest, ask: str = "", prices: Known = NO_PRICES) -> str:
+def render(
+    answer: Answer,
+    request: PlanRequest,
+    ask: Mapping[str, str] = NOT_ASKED,
+    prices: Known = NO_PRICES,
+) -> str:
     """The report of an answer that has report data.
 
-    `ask` is the address that plans moved limits, `prices` holds past prices of offers.
+    `ask` holds what the form states that plans moved limits, `prices` holds past prices of offers.
     """
     data, series = page_data(answer, request), moved_offers(prices)
     parts = [*_parts(answer, request, data, ask), *price_part(series)]
@@ -55,7 +61,9 @@ def render(answer: Answer, request: PlanRequest, ask: str = "", prices: Known = 
     return f"<!doctype html>\n{written(page)}\n"
 
 
-def _parts(answer: Answer, request: PlanRequest, data: PageData, ask: str) -> list[Element]:
+def _parts(
+    answer: Answer, request: PlanRequest, data: PageData, ask: Mapping[str, str]
+) -> list[Element]:
     if not answer.plans:
         met = (
             [sections.frontier(answer, data, request, ask), sections.distributions(answer)]

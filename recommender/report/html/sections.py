@@ -1,6 +1,6 @@
 """The parts of the page that hold words and tables; the script redraws what limits change."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from recommender.plan.answer import Answer, Infeasible, Pick, SensitivityStep
 from recommender.plan.evidence import Evidence, PriceGrade, SpeedGrade, SpotGrade
@@ -150,10 +150,12 @@ def _in_words(answer: Answer, request: PlanRequest) -> Element:
 # Cost against time, under limits that can be moved
 
 
-def frontier(answer: Answer, data: PageData, request: PlanRequest, ask: str = "") -> Element:
+def frontier(
+    answer: Answer, data: PageData, request: PlanRequest, ask: Mapping[str, str]
+) -> Element:
     """The picture with its controls, and every plan that meets the limits as a table.
 
-    `ask` is the address that plans again under moved limits, on pages of a server.
+    `ask` states the question for the form that plans moved limits, on pages of a server.
     """
     alt = (
         "Cost against time of every simulated plan: a bar per plan for 5 to 95 % of its runs, the "
@@ -173,7 +175,7 @@ def frontier(answer: Answer, data: PageData, request: PlanRequest, ask: str = ""
         ),
         _controls(),
         element("div", element("p", "", id="verdict", aria_live="polite"), _reset(),
-                *_ask(request, ask), class_="verdict"),
+                *_ask(ask), class_="verdict"),
         element(
             "p",
             "Counted on the runs that the page holds: 2,048 of each of the answer's first eight "
@@ -201,17 +203,17 @@ def _slider(name: str, title: str, most: str, least: str = "0") -> Element:
     return element("div", label, slider)
 
 
-def _ask(request: PlanRequest, address: str) -> list[Element]:
+def _ask(stated: Mapping[str, str]) -> list[Element]:
     """A button that plans again; the script sets its limits to those of the sliders."""
-    if not address:
+    if not stated:
         return []
-    job = element("input", type="hidden", name="job", value=request.job.name)
+    job = (element("input", type="hidden", name=n, value=word) for n, word in stated.items())
     limits = (
         element("input", type="hidden", name=name, value="", id=f"ask-{name}")
         for name in ("deadline", "budget", "confidence")
     )
     button = element("button", "plan again under these limits", type="submit")
-    return [element("form", job, *limits, button, action=address, method="get", id="ask",
+    return [element("form", *job, *limits, button, action="report", method="get", id="ask",
                     hidden="", class_="screen-only")]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from recommender.serve.question import (
     filter_of,
     question_of,
     question_of_form,
+    stated,
 )
 from tests.shipped import snapshot
 
@@ -113,6 +114,8 @@ def test_ones_own_job_its_timings_and_quotas_are_read():
         "measured": "8xH100: 3.1 s/step\n", "quotas": "gcp, H100, 8, us-central1\n",
     }  # fmt: skip
     assert question_of_form(form) == found
+    assert question_of_form(stated(found)) == found  # as the page of its answer asks again
+    assert stated(question_of({"job": JOB})) == {"job": JOB}
 
 
 @pytest.mark.parametrize("model", ["./config.json", "/etc/passwd", "../known", "https://x/y"])
