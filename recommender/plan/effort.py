@@ -14,6 +14,7 @@ assumptions.
 from math import exp, hypot, log, log2
 
 from recommender.catalogs.frozen import dataclass
+from recommender.plan.evidence import Evidence
 from recommender.plan.limits import Goal
 from recommender.plan.plan import Plan
 
@@ -110,12 +111,17 @@ def own_error(plan: Plan) -> float:
 
     A spot law decides what is lost to interruptions and waits: so much of the time errs with it.
     """
-    known = plan.evidence
-    if known is None:
+    if plan.evidence is None:
         return 0.0
     split = plan.estimate.split
     lost_s = split.checkpoint_s + split.lost_s + split.restart_s + split.waiting_s
-    lost = lost_s / max(split.start_up_s + split.work_s + lost_s, 1.0)
+    return evidence_error(
+        plan.evidence, lost_s / max(split.start_up_s + split.work_s + lost_s, 1.0)
+    )
+
+
+def evidence_error(known: Evidence, lost: float = 0.0) -> float:
+    """The same of its evidence alone, with the share of its time that a spot market takes."""
     guesses = [log(1.0 + GUESS)] * len(known.guesses)
     return hypot(known.speed_sd, known.price_sd, known.hazard_sd * lost, *guesses)
 
@@ -133,6 +139,7 @@ def screened_cost_usd(
     spot: bool,
     goal: Goal,
     fallback_gpus: int = 0,
+    error: float = 0.0,
 ) -> float:
     """Lower estimate of the total cost of a plan that was not built in full.
 
@@ -142,7 +149,7 @@ def screened_cost_usd(
     effort_h = (quota_h(gpus) if gpus else 0.0) + RESUME_H * spot + CLUSTER_H * log2(machines)
     effort_h += quota_h(fallback_gpus) if fallback_gpus else 0.0
     waiting_usd = WAIT_USD * URGENCY[goal] * _counted_h(time_s)
-    return cost_usd + HOUR_USD * effort_h + waiting_usd
+    return (cost_usd + waiting_usd) * exp(error) + HOUR_USD * effort_h
 
 
 def _counted_h(seconds: float) -> float:

@@ -14,9 +14,10 @@ from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import quota_market
 from recommender.optimize.candidate import Candidate, Cluster
 from recommender.optimize.pool import EPSILON, NEXT_TO, Among
-from recommender.plan.effort import screened_cost_usd
+from recommender.plan.effort import evidence_error, screened_cost_usd
 from recommender.plan.limits import Limits
 from recommender.planner.baselines import best_of_each_kind
+from recommender.planner.evidence import evidence_of
 from recommender.planner.plan_builder import Evaluated, meets
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.ranking import (
@@ -127,8 +128,9 @@ def _total_usd(pool: PlanPool, candidate: Candidate) -> float:
         later = int(fall.count[candidate.fallback]) * int(pool.problem.columns.gpus[kind])
     spot = any(each.spot for each in pools)
     goal = pool.problem.limits.goal
+    error = evidence_error(evidence_of(pool.problem, pools))
     return screened_cost_usd(
-        candidate.cost_usd, candidate.time_s, gpus, machines, spot, goal, later
+        candidate.cost_usd, candidate.time_s, gpus, machines, spot, goal, later, error
     )
 
 
