@@ -14,7 +14,6 @@ from recommender.plan.effort import (
     HOUR_USD,
     doubted_cost_usd,
     effort_of,
-    own_error,
     reasons_of,
 )
 from recommender.plan.limits import Limits
@@ -235,22 +234,30 @@ def _lead_role(limits: Limits) -> Role:
 
 
 def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
-    """The least of money, effort and waiting; of near-ties what is known best and can be started.
+    """The least of money, effort and waiting; of near-ties the cheapest with the fewest guesses.
 
+    If possible one that a new account can start.
     A larger machine that is cheaper, sooner and surer leads although its quota takes longer to get.
     """
     most = min(map(total_usd, plans)) * (1.0 + AS_SENSIBLE)
     near = [each for each in plans if total_usd(each) <= most]
     ready = [each for each in near if each.plan.startable] or near
-    found = min(ready, key=lambda each: (own_error(each.plan), total_usd(each)))
+    fewest = min(_guesses(each.plan) for each in ready)
+    found = _cheapest([each for each in ready if _guesses(each.plan) == fewest], total_usd)
     better = [each for each in plans if _beats(each.plan, found.plan)]
     return min(better, key=total_usd, default=found)
+
+
+def _guesses(plan: Plan) -> int:
+    """What it rests on that nobody measured."""
+    known = plan.evidence
+    return 0 if known is None else len(known.guesses) + (known.speed == "guessed")
 
 
 def _beats(plan: Plan, other: Plan) -> bool:
     """Whether as few machines of the same markets cost the same, end sooner and are as sure.
 
-    As well known, too.
+    And rest on no more guesses.
     """
     one, two = plan.estimate, other.estimate
     alike = {m.market for m in plan.machines} == {m.market for m in other.machines}
@@ -261,7 +268,7 @@ def _beats(plan: Plan, other: Plan) -> bool:
         and one.time.p50 < two.time.p50 * (1.0 - SAME_TIME)
         and one.time.p95 <= two.time.p95
         and one.chance >= two.chance
-        and own_error(plan) <= own_error(other)
+        and _guesses(plan) <= _guesses(other)
     )
 
 
