@@ -134,7 +134,8 @@ def test_a_student_with_200_dollars_is_not_sent_to_a_cluster_for_minutes(job):
     sensible, fastest = answer.trio.sensible.plan, answer.trio.third.plan
     assert sensible.gpus <= 8
     assert sensible.estimate.split.start_up_s <= max(sensible.estimate.split.work_s, 600.0)
-    assert generalised_cost_usd(sensible, "time") <= generalised_cost_usd(fastest, "time")
+    most = doubted_cost_usd(fastest, "time") * (1.0 + AS_SENSIBLE)
+    assert doubted_cost_usd(sensible, "time") <= most
     assert fastest.estimate.time.trimmed_mean <= sensible.estimate.time.trimmed_mean
     assert answer.trio.cheapest.plan.estimate.cost.mean <= sensible.estimate.cost.mean
 
@@ -147,8 +148,10 @@ def test_a_small_fine_tuning_under_a_budget_is_not_sent_to_eight_of_the_newest_g
     )
     answer = ask(snapshot(), job, max_machines=16, budget_usd=60.0)
     assert answer.trio is not None
-    assert answer.trio.sensible.plan.gpus <= 4
-    assert answer.trio.sensible.plan.estimate.cost.mean < 20.0
+    lead = answer.trio.sensible.plan
+    assert lead.machines[0].gpu != "B200"
+    assert lead.estimate.cost.mean < 20.0
+    assert lead.estimate.split.start_up_s < 0.4 * lead.estimate.time.p50
 
 
 @pytest.mark.parametrize("job", sampled(("vit-b-imagenet", "gpt2-xl"), ("vit-b-imagenet",)))
