@@ -335,9 +335,13 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
     return min(plans, key=order)
 
 
-def _stays(plan: Plan) -> bool:
-    known = plan.evidence
-    return is_uninterrupted(plan) and (known is None or known.price != "asked")
+def _guesses(plan: Plan) -> int:
+    """How much of what a plan rests on nobody has measured."""
+    return 0 if plan.evidence is None else len(plan.evidence.guesses)
+
+
+def _is_promised(plan: Plan) -> bool:
+    return plan.evidence is None or plan.evidence.price != "asked"
 
 
 def _safest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
@@ -345,10 +349,11 @@ def _safest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
 
     Of these the one that costs least, all counted. Nobody promises that a stranger's host stays.
     """
+    plans = [each for each in plans if _is_promised(each.plan)] or plans
     best = max(each.plan.estimate.chance for each in plans)
 
     def likely(less: float) -> list[Evaluated]:
         return [each for each in plans if each.plan.estimate.chance >= best - less]
 
-    held = [each for each in likely(CHANCE_TOLERANCE) if _stays(each.plan)]
+    held = [each for each in likely(CHANCE_TOLERANCE) if is_uninterrupted(each.plan)]
     return min(held or likely(SAME_CHANCE), key=lambda each: _total_usd(each, limits))

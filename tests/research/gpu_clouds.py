@@ -119,7 +119,8 @@ def main(presets: Sequence[str]) -> int:
         print(f"| {' | '.join(cells)} | {row.times:.2f} |", flush=True)
     for question in dict.fromkeys(row.question for row in rows):
         some = [r.times for r in rows if r.question == question and isfinite(r.times)]
-        print(f"{question}: {median(some):.2f} ({min(some):.2f}-{max(some):.2f})")
+        if some:
+            print(f"{question}: {median(some):.2f} ({min(some):.2f}-{max(some):.2f})")
     return 0
 
 
