@@ -107,6 +107,7 @@ class OwnMachine(InstanceType):
 
     like: str  # "gcp a3-highgpu-8g"; "" where the catalog has no machine with its GPU
     assumed: tuple[str, ...]  # with the figures: "800 Gbit/s RDMA"
+    gpu_share: float = 1.0  # of a GPU's processors, where it is a slice of one (MIG)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ _ACCOUNT = count_of("4", "0 (on request)", most=1e5)
 _HOURS = count_of("24", most=1e5)
 _SECONDS = count_of("120", most=1e7)
 _SIZE = count_of("64", most=1e6)  # vCPUs, GiB, Gbit/s, GB/s, MB/s
+# Sevenths of the processors and GB of memory (NVIDIA, "MIG User Guide", read 2026-11).
+_PROFILE = re.compile(r"[ :-](mig[ -])?(?P<sevenths>[1-7])g\.(?P<gib>\d+)gb$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +191,12 @@ class _Reader:
 
     def machine(self, row: CsvRow) -> OwnMachine:
         """The machine of a row, or one before it that differs by name alone."""
-        gpu, gpus = _gpu(row, self.memory_mib), _GPUS(needed_cell(row, "gpus"), row.where("gpus"))
-        memory_gib = _optional(row, "gpu_memory_gib") or self.memory_mib[gpu] / 1024
+        gpu, part = _gpu(row, self.memory_mib)
+        gpus = _GPUS(needed_cell(row, "gpus"), row.where("gpus"))
+        if part and gpus > 1:
+            raise UsageError(f"{row.where('gpus')} slices of a GPU cannot share a job; write 1")
+        usual_gib = part.memory_gib if part else self.memory_mib[gpu] / 1024
+        memory_gib = _optional(row, "gpu_memory_gib") or usual_gib
         like = reference(gpu, gpus, self.known)
         given = replace(
             _hardware(row, like or bare(gpu, gpus)),
@@ -203,6 +209,7 @@ class _Reader:
             **{each.name: getattr(whole, each.name) for each in fields(whole)},
             like=f"{like.provider} {like.instance_type}" if like else "",
             assumed=assumed(whole, row.cells),
+            gpu_share=part.share if part else 1.0,
         )
         return self.made.setdefault(_BUT_NAMES(machine), machine)
 
@@ -335,12 +342,25 @@ def _name(label: str, kind: str) -> str:
     return f"{label}/{kind}" if kind else label
 
 
-def _gpu(row: CsvRow, memory_mib: Mapping[str, int]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """A MIG slice: its share of the GPU's processors, and its memory."""
+
+    share: float
+    memory_gib: float
+
+
+def _gpu(row: CsvRow, memory_mib: Mapping[str, int]) -> tuple[str, _Slice | None]:
+    """The GPU of a row, and which slice of it: "H100 3g.40gb"."""
     word = needed_cell(row, "gpu")
-    same = [name for name in memory_mib if name.lower() == word.lower()]
+    profile = _PROFILE.search(word)
+    whole = word[: profile.start()] if profile else word
+    same = [name for name in memory_mib if name.lower() == whole.lower()]
     if not same:
-        raise UsageError(f"{row.where('gpu')} {unknown('GPU', word, memory_mib)}")
-    return same[0]
+        raise UsageError(f"{row.where('gpu')} {unknown('GPU', whole, memory_mib)}")
+    if profile is None:
+        return same[0], None
+    return same[0], _Slice(int(profile["sevenths"]) / 7, float(profile["gib"]))
 
 
 def _optional(row: CsvRow, column: str) -> float | None:

@@ -7,7 +7,7 @@ from recommender.inputs.offers_file import COLUMNS
 
 MEANING = {
     "label": "your name for the machine, as plans show it",
-    "gpu": "its GPU, one of those below",
+    "gpu": "its GPU, one of those below; H100 3g.40gb: a MIG slice of one",
     "gpus": "GPUs in one machine",
     "usd_per_hour": "USD of one machine's hour: power and depreciation, or rent; 0: paid anyway",
     "count": "number of machines; empty: up to --max-machines, or one that is paid anyway",

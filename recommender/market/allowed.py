@@ -72,7 +72,8 @@ def _type_exclusion(t: InstanceType, catalog: Catalog, choice: Choice) -> str:
     gpu = catalog.gpus.get(t.gpu)
     if gpu is None:
         return "no GPU facts"
-    if choice.accelerator not in ("any", gpu.vendor):
+    listed = t.provider == OWN and choice.accelerator == Choice().accelerator
+    if choice.accelerator not in ("any", gpu.vendor) and not listed:
         return f"not {choice.accelerator} (--accelerator)"
     if choice.arch not in ("any", t.arch):
         return f"not {choice.arch} (--arch)"

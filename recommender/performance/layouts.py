@@ -6,6 +6,7 @@ section 3.3.2), the layers in p stages. Weights are stored once by each group of
 layer or, if sharded, once by the whole cluster (FSDP + TP: torchtitan, arXiv 2410.06511).
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -143,10 +144,11 @@ def expert_estimate(job: Job) -> float:
     return max(MIN_EXPERTS, TOKEN_EXPERTS * stored / passed if passed > 0 else 0.0)
 
 
-def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
+def layouts_of(job: Job, fleet: Clusters, held: float = 0.0, *, spare: bool = False) -> Layouts:
     """Every layout of the network on every cluster whose GPUs hold so many bytes together.
 
-    Machines must have the same size and, if there are several, a known network.
+    Machines must have the same size and, if there are several, a known network. With `spare`, the
+    machines that no whole replica needs may be idle (`used`).
     """
     whole = np.floor(fleet.gpus_per_machine)
     fits = (fleet.gpus == fleet.machines * whole) & (fleet.gpus >= 2) & (fleet.compute_per_s > 0)
@@ -157,7 +159,7 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
         return Layouts(rows, rows, *(np.zeros(0) for _ in range(5)))
     n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
     places = job.layers + head_layers(job)
-    limits = job.hidden, job.layers, places, job.sharding, most_context(job)
+    limits = job.hidden, job.layers, places, job.sharding, most_context(job), spare
     possible, tensor, stages = _possible(*limits, int(n.max()), int(g.max()))
     most_experts = expert_estimate(job) if job.family == "moe" else 1.0
     known = (most_context(job) >= _CONTEXT) & (most_experts >= _EXPERTS)
@@ -169,6 +171,14 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0) -> Layouts:
     return Layouts(layout, rows[at], tensor[degrees], stages[degrees], *rest)
 
 
+def used(fleet: Clusters, layouts: Layouts) -> Clusters:
+    """The machines of each cluster that whole replicas need, without those that are idle."""
+    whole = np.maximum(layouts.replica * layouts.experts / fleet.gpus_per_machine, 1.0)
+    share = (1.0 - (fleet.machines % whole) / fleet.machines) if len(fleet) else whole
+    summed = ("machines", "gpus", "compute_per_s", "prepare_per_s", "fetch_per_s")
+    return replace(fleet, **{name: getattr(fleet, name) * share for name in summed})
+
+
 @lru_cache(maxsize=64)
 def _possible(
     hidden: int,
@@ -176,6 +186,7 @@ def _possible(
     places: float,
     sharding: str,
     most_context: int,
+    spare: bool,
     machines: int,
     gpus: int,
 ) -> tuple[Bools, Floats, Floats]:
@@ -183,25 +194,23 @@ def _possible(
 
     t divides the width and each of p stages has a layer; `places` counts the output layer, too. A
     replica (with the GPUs that divide its experts) is part of a machine that divides it, or whole
-    machines that divide the cluster.
+    machines that divide the cluster, or with `spare` no more than it has.
     """
     n, g = np.arange(machines + 1)[None, :, None], np.arange(gpus + 1)[None, None, :]
     tensor = np.maximum(np.where(_TENSOR > 0, _TENSOR, np.minimum(g, MAX_TENSOR)) + 0 * n, 1)
-    stages = np.maximum(np.where(_STAGES > 0, _STAGES, n) + 0 * g, 1)
+    even = _even(np.maximum(n, 1), layers, places)
+    longest = np.maximum.accumulate(np.where(even, n, 1), axis=1) if spare else n
+    stages = np.maximum(np.where(_STAGES > 0, _STAGES, longest) + 0 * g, 1)
     replica, size = tensor * stages * _CONTEXT * _EXPERTS, np.maximum(g, 1)
     inside = (replica <= g) & (g % replica == 0)
-    across = (replica > g) & (replica % size == 0) & (n % np.maximum(replica // size, 1) == 0)
+    whole = np.maximum(replica // size, 1)
+    across = (replica > g) & (replica % size == 0) & ((n >= whole) if spare else (n % whole == 0))
     across &= (g % _EXPERTS == 0) | (_EXPERTS % size == 0)
     good = (inside | across) & (n >= 1) & (g >= 1) & (most_context >= _CONTEXT)
     good &= (_TENSOR <= 1) | ((tensor < np.minimum(g, MAX_TENSOR)) & (g % tensor == 0))
     good &= (_EXPERTS == 1) | (np.minimum(g, MIN_EXPERT_GPUS) <= _EXPERTS)
-    good &= (
-        np.isin(tensor, DEGREES)
-        & (hidden % tensor == 0)
-        & (stages <= layers)
-        & (np.ceil(layers / stages) * stages <= MAX_UNEVEN * places)
-    )
-    listed = np.isin(n, (*STAGES, *MORE_STAGES))
+    good &= np.isin(tensor, DEGREES) & (hidden % tensor == 0) & _even(stages, layers, places)
+    listed = np.isin(longest, (*STAGES, *MORE_STAGES))
     good &= np.where(_STAGES > 0, _distinct(g), (tensor == g) & ~listed)
     good &= ~_SHARDED | (n * g > tensor)  # else there is no other replica to divide them with
     good &= (_TENSOR != 1) | (_CONTEXT == 1) | (g >= _CONTEXT) | (g == 1)
@@ -212,6 +221,11 @@ def _possible(
     elif sharding == "context":
         good &= (_CONTEXT > 1) & (n >= 0)
     return good, tensor.astype(np.float64), stages.astype(np.float64)
+
+
+def _even(stages: Ints, layers: int, places: float) -> Bools:
+    """Whether so many stages have nearly equal layers, one at least."""
+    return (stages <= layers) & (np.ceil(layers / stages) * stages <= MAX_UNEVEN * places)
 
 
 def _distinct(g: Ints) -> Bools:

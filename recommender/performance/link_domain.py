@@ -6,17 +6,17 @@ treat a link domain as one machine: with all its GPUs, the network cards of its 
 and correspondingly larger half-rate messages (a message is divided among the cards).
 
 Clusters larger than a rack are spread evenly over as few racks as possible; if the machines cannot
-be divided evenly, the largest group is used. Layouts that divide the network need groups alike, of
-a number of GPUs that they divide: a power of two of machines in each rack is their other choice, so
-a rack is bandwidth and no cluster is refused for its shape. Machines of different types are not
-linked, and parameter servers have a worker for each machine in any case.
+be divided evenly, the largest group is used. What needs groups alike has another choice, a power
+of two of machines in each rack: a rack is bandwidth and no cluster is refused for its shape.
+Machines of different types are not linked, and parameter servers have a worker for each machine in
+any case.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from recommender.arrays import Floats
+from recommender.arrays import Floats, Ints
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters
 
@@ -39,14 +39,16 @@ def linked(job: Job, fleet: Clusters) -> Clusters:
     return _grouped(fleet, domains, np.ceil(fleet.machines / domains))
 
 
-def alike(job: Job, fleet: Clusters) -> tuple[Clusters, ...]:
-    """The fleets among which layouts of the network may choose: racks, and equal parts of them."""
+def alike(job: Job, fleet: Clusters) -> tuple[Ints, Clusters]:
+    """The clusters whose machines share links, and these as equal parts of racks."""
     each = _together(job, fleet)
-    if each is None:
-        return (fleet,)
-    machines = fleet.machines.astype(np.int64)
-    part = np.minimum(2.0 ** np.floor(np.log2(each)), machines & -machines)
-    return linked(job, fleet), _grouped(fleet, fleet.machines / part, part)
+    rows = np.flatnonzero(each > 1.0) if each is not None else np.zeros(0, dtype=np.int64)
+    if each is None or not len(rows):
+        return rows, fleet.take(rows)
+    found = fleet.take(rows)
+    machines = found.machines.astype(np.int64)
+    part = np.minimum(2.0 ** np.floor(np.log2(each[rows])), machines & -machines)
+    return rows, _grouped(found, found.machines / part, part)
 
 
 def _together(job: Job, fleet: Clusters) -> Floats | None:

@@ -9,7 +9,7 @@ import numpy as np
 from recommender.arrays import Z_90, Floats
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
-from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnSpeed
+from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnMachine, OwnSpeed
 from recommender.job.job import LOW_PRECISIONS, Job, Precision
 from recommender.performance.attention import (
     attention_flop,
@@ -113,7 +113,7 @@ def _columns(
     network = np.array([network_of(t) for t in types]).reshape(-1, 3)
     served = job.sync == "parameter_server"
     of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
-    kept, kept_sd = _confidential(types)
+    kept, kept_sd = _kept(types)
     of_gpu = np.hypot(np.hypot(of_gpu, kept_sd), _column(speeds[t.gpu].apart for t in types))
     columns = MachineColumns(
         names=tuple(f"{t.provider}/{t.instance_type}" for t in types),
@@ -122,7 +122,7 @@ def _columns(
             able, count * kept * _column(speeds[t.gpu].rate for t in types), 0.0
         ),
         memory_bytes=np.where(able, _column(t.gpu_memory_mib * MIB * USABLE for t in types), 0.0),
-        device_bytes_per_s=_column(_device_bytes_per_s(gpus.get(t.gpu)) for t in types),
+        device_bytes_per_s=_column(_share(t) * _device_bytes_per_s(gpus.get(t.gpu)) for t in types),
         network_bytes_per_s=network[:, 0],
         network_half_bytes=network[:, 1],
         network_latency_s=network[:, 2],
@@ -133,7 +133,7 @@ def _columns(
         host_bytes_per_s=_column(t.host_gb_per_s * 1e9 * t.gpus for t in types),
         disk_bytes_per_s=_column(disk_bytes_per_s(t) for t in types),
         memory_bytes_per_s=_column(
-            gpus[t.gpu].memory_gb_per_s * 1e9 if t.gpu in gpus else 0.0 for t in types
+            _share(t) * gpus[t.gpu].memory_gb_per_s * 1e9 if t.gpu in gpus else 0.0 for t in types
         ),
         speed_sigma=np.hypot(prior.sigma_one, of_gpu),
         speed_sigma_several=np.hypot(prior.sigma_several, of_gpu),
@@ -159,12 +159,18 @@ def _columns(
     return with_job_spread(job, read)
 
 
-def _confidential(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:
-    """What confidential VMs keep of their GPUs' speed, and the sd of its ln; (types,)."""
+def _kept(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:
+    """What confidential VMs and slices keep of a GPU's speed, and the sd of its ln; (types,)."""
     low, high = CONFIDENTIAL
     locked = np.array([is_confidential(t.provider, t.instance_type) for t in types], dtype=np.bool_)
     sd = math.log(high / low) / (2.0 * Z_90)
-    return np.where(locked, math.sqrt(low * high), 1.0), np.where(locked, sd, 0.0)
+    kept = _column(_share(t) for t in types) * np.where(locked, math.sqrt(low * high), 1.0)
+    return kept, np.where(locked, sd, 0.0)
+
+
+def _share(t: InstanceType) -> float:
+    """The share of a GPU that each "GPU" of a machine is: less than 1 for a slice."""
+    return t.gpu_share if isinstance(t, OwnMachine) else 1.0
 
 
 def precision_on(wanted: Precision, gpu: Gpu) -> str:

@@ -42,6 +42,7 @@ from recommender.performance.layouts import (
     has_layouts,
     layouts_of,
     most_context,
+    used,
 )
 from recommender.performance.memory import Bytes
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
@@ -104,15 +105,33 @@ class _PipelineTimes:
 
 
 def best_layouts(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
-    """The fastest layout of the network on each cluster, one row; inf if there is none."""
-    layouts = layouts_of(job, fleet, needs.states)
-    memory, gpus = fleet.memory_bytes[layouts.cluster], fleet.gpus[layouts.cluster]
+    """The fastest layout of the network on each cluster, one row; inf if there is none.
+
+    Where no layout divides the machines, some of them are idle. Batches that grow with the GPUs
+    are of all of them, so there none may be.
+    """
+    best = _fastest_layouts(job, prior, fleet, needs, spare=False)
+    left = np.flatnonzero(np.isinf(best.step_s[0]) & (fleet.machines > 1))
+    if len(left) and not job.batch_per_gpu:
+        found = _fastest_layouts(job, prior, fleet.take(left), needs, spare=True)
+        for name in StepTerms.__slots__:
+            getattr(best, name)[0, left] = getattr(found, name)[0]
+    return best
+
+
+def _fastest_layouts(
+    job: Job, prior: Prior, fleet: Clusters, needs: Bytes, *, spare: bool
+) -> StepTerms:
+    layouts = layouts_of(job, fleet, needs.states, spare=spare)
+    busy = used(fleet.take(layouts.cluster), layouts)
     least = sample_bytes(needs, 1.0, layouts.parts, layouts.stages) + needs.context
-    held = held_bytes(needs, gpus, layouts.tensor, layouts.stages, layouts.sharded, layouts.experts)
+    degrees = layouts.tensor, layouts.stages, layouts.sharded, layouts.experts
+    least = least + held_bytes(needs, busy.gpus, *degrees)
     least_bytes = np.full((1, len(fleet)), np.inf)
-    np.minimum.at(least_bytes[0], layouts.cluster, least + held)
-    layouts = layouts.take(memory >= least + held)
-    turns = _pipeline_times(job, prior, fleet.take(layouts.cluster), needs, layouts)
+    np.minimum.at(least_bytes[0], layouts.cluster, least)
+    rows = np.flatnonzero(busy.memory_bytes >= least)
+    layouts = layouts.take(rows)
+    turns = _pipeline_times(job, prior, busy.take(rows), needs, layouts)
     again, step_s = turns.step_s.argmin(axis=0), turns.step_s.min(axis=0)
     order = np.lexsort((layouts.layout, step_s, layouts.cluster))
     order = order[np.isfinite(step_s[order])]
@@ -414,12 +433,15 @@ class ModelParallel(Strategy):
 
     def layout(self, needs: Bytes, one: Clusters, step: Steps) -> LayoutReport:
         """The degrees of the layout, and the memory of the GPU with the most."""
-        gpus, sharded = float(one.gpus[0]), bool(step.sharded[0])
+        sharded = bool(step.sharded[0])
         t, c, p = (float(each[0]) for each in (step.tensor, step.context, step.stages))
+        replica = max(t * c * p * float(step.experts[0]), float(one.gpus_per_machine[0]))
+        gpus = float(one.gpus[0]) // replica * replica
+        idle = f", idle {one.gpus[0] - gpus:.0f}" if gpus < one.gpus[0] else ""
         degrees = Degrees(t, c, p, sharded, float(step.experts[0]))
         micro, again = float(step.micro_batch[0]), float(step.again[0])
         memory = layout_memory_gib(needs, gpus, degrees, micro, again)
-        return LayoutReport(degrees.label(gpus), memory)
+        return LayoutReport(degrees.label(gpus) + idle, memory)
 
     def min_memory_bytes(self, job: Job, needs: Bytes, one: Clusters) -> list[float]:
         """The memory of every layout with full recomputation."""

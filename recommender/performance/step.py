@@ -20,11 +20,7 @@ from recommender.performance.link_domain import linked
 from recommender.performance.measured import slowdown
 from recommender.performance.memory import GIB, SURE, VISIBLE, bytes_of, fit_chance, sure_bytes
 from recommender.performance.priors import Prior, prior_of
-from recommender.performance.strategies import (
-    strategies,
-    strategy_of,
-    terms_of,
-)
+from recommender.performance.strategies import grouped, strategies, strategy_of, terms_of
 from recommender.performance.strategy import StepTerms
 from recommender.plan.plan import StepSplit
 
@@ -85,7 +81,7 @@ def explain(job: Job, columns: MachineColumns, fleet: Clusters, row: int) -> Ste
     if not np.isfinite(found.step_s[0]):
         raise ValueError(why_infeasible(job, columns, fleet, row))
     strategy = strategies(job)[int(found.row[0]) // 2]  # two rows each, one of the last
-    layout = strategy.layout(bytes_of(job, prior_of(job)), linked(job, one), found)
+    layout = strategy.layout(bytes_of(job, prior_of(job)), grouped(job, prior_of(job), one), found)
     growth = float(job.batch_growth(float(one.gpus[0])))
     return StepSplit(
         step_s=growth * float(found.step_s[0]),

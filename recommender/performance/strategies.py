@@ -4,8 +4,6 @@ A new strategy is a class with the methods of `Strategy` (of `DataParallel` if e
 whole network), a place in the list, and its name in `recommender.job.job.Sharding`.
 """
 
-from dataclasses import fields
-
 import numpy as np
 
 from recommender.job.job import Job, Sharding
@@ -17,7 +15,7 @@ from recommender.performance.data_parallel import (
     data_parallel_terms,
 )
 from recommender.performance.link_domain import alike, linked
-from recommender.performance.memory import bytes_of
+from recommender.performance.memory import Bytes, bytes_of
 from recommender.performance.model_parallel import MODEL_PARALLEL, best_layouts
 from recommender.performance.priors import Prior
 from recommender.performance.strategy import StepTerms, Strategy
@@ -34,17 +32,35 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     """Every term of every layout on every cluster; (rows, clusters).
 
     The row of the best model-parallel layout exists only if the network may be divided. Machines
-    that share their links count as one (`link_domain.py`).
+    that share their links count as one, whole racks or equal parts of them (`link_domain.py`).
     """
     needs = bytes_of(job, prior)
-    terms = data_parallel_terms(job, prior, linked(job, fleet), needs)
+    terms = _terms_on(job, prior, linked(job, fleet), needs)
+    rows, parts = alike(job, fleet)
+    if not len(rows):
+        return terms
+    other = _terms_on(job, prior, parts, needs)
+    faster = other.step_s < terms.step_s[:, rows]
+    found = {}
+    for name in StepTerms.__slots__:
+        found[name] = getattr(terms, name).copy()
+        found[name][:, rows] = np.where(faster, getattr(other, name), found[name][:, rows])
+    return StepTerms(**found)
+
+
+def grouped(job: Job, prior: Prior, one: Clusters) -> Clusters:
+    """One cluster, with links in racks or in equal parts of them, whichever is faster."""
+    needs, (rows, parts) = bytes_of(job, prior), alike(job, one)
+    tried = (linked(job, one), parts) if len(rows) else (linked(job, one),)
+    return min(tried, key=lambda each: float(_terms_on(job, prior, each, needs).step_s.min()))
+
+
+def _terms_on(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -> StepTerms:
+    terms = data_parallel_terms(job, prior, fleet, needs)
     if not MODEL_PARALLEL.allowed(job):
         return terms
-    best, *others = (best_layouts(job, prior, each, needs) for each in alike(job, fleet))
-    names = [field.name for field in fields(StepTerms)]
-    for other in others:
-        faster = other.step_s < best.step_s
-        best = StepTerms(*(np.where(faster, getattr(other, n), getattr(best, n)) for n in names))
+    best = best_layouts(job, prior, fleet, needs)
+    names = StepTerms.__slots__
     return StepTerms(*(np.concatenate([getattr(terms, n), getattr(best, n)]) for n in names))
 
 

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from recommender.catalogs.catalog import extended
 from recommender.catalogs.schema import InstanceType, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.offers_file import read_offers
+from recommender.job.jobfile import find_job
+from recommender.market.allowed import allowed_offers
+from recommender.performance.machines import machine_columns
+from recommender.plan.limits import Choice
 from tests.shipped import snapshot
 
 CATALOG = snapshot()
@@ -91,6 +96,30 @@ def test_links_are_those_of_the_kind_that_is_given(tmp_path: Path) -> None:
     assert own(tmp_path, gpu="L4", gpus=8, intra="nvlink", intra_gb_per_s=50).intra_gb_per_s == 50
     with pytest.raises(UsageError, match="no machine with L4 and nvlink .* intra_gb_per_s"):
         own(tmp_path, gpu="L4", gpus=8, intra="nvlink")
+
+
+def test_a_slice_has_its_memory_and_its_sevenths_of_the_speed(tmp_path: Path) -> None:
+    job = find_job("resnet50-imagenet")
+    part, whole = own(tmp_path, gpu="H100 3g.40gb", gpus=1), own(tmp_path, gpu="H100", gpus=1)
+    assert (part.gpu, part.gpu_memory_mib) == ("H100", 40 * 1024)
+    found = machine_columns(job, (part, whole), CATALOG.gpus, CATALOG.achieved)
+    assert found.compute_per_s[0] / found.compute_per_s[1] == pytest.approx(3 / 7)
+    assert found.memory_bytes[0] / found.memory_bytes[1] == pytest.approx(0.5, rel=0.01)
+    with pytest.raises(UsageError, match="cannot share a job; write 1"):
+        own(tmp_path, gpu="H100 3g.40gb", gpus=2)
+    with pytest.raises(UsageError, match="unknown GPU 'H1000'"):
+        own(tmp_path, gpu="H1000 3g.40gb", gpus=1)
+
+
+@pytest.mark.parametrize(("wanted", "listed"), [("nvidia", 1), ("amd", 1), ("any", 1), ("aws", 0)])
+def test_own_machines_take_part_whatever_their_vendor(
+    tmp_path: Path, wanted: str, listed: int
+) -> None:
+    (tmp_path / "o.csv").write_text("label,gpu,gpus,usd_per_hour\nlab,MI325X,8,9\n")
+    found = read_offers(tmp_path / "o.csv", MEMORY, KNOWN, date(2026, 11, 20))
+    catalog = extended(CATALOG, found.hardware, found.offers)
+    choice = Choice(accelerator=wanted, providers=("own",))
+    assert len(allowed_offers(catalog, choice).rows) == listed
 
 
 def test_of_a_gpu_that_no_cloud_sells_the_least_is_assumed(tmp_path: Path) -> None:

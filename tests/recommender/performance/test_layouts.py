@@ -19,7 +19,7 @@ from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import lost_share
 from recommender.performance.priors import prior_of
 from recommender.performance.stages import head_layers, longest_share
-from recommender.performance.step import steps
+from recommender.performance.step import explain, steps
 from tests.recommender.performance.parts import G6, G6X8, P5, clusters, columns, llama, resnet
 
 
@@ -53,6 +53,19 @@ def test_five_machines_are_one_pipeline_of_five_stages_of_nearly_as_many_layers(
     assert (8, 5) in degrees(5)
     assert (8, 5) not in degrees(5, sharding="tensor")
     assert degrees(11) == degrees(1)  # a stage of 8 layers, where the mean is 7.4
+
+
+def test_a_machine_that_no_pipeline_needs_is_idle():
+    """126 layers lie in sixteen stages, not in seventeen."""
+    sizes = {"parameters": 405e9, "trainable_parameters": 405e9, "active_parameters": 405e9}
+    sizes |= {"layers": 126, "hidden": 16384, "flop_per_sample": 6 * 405e9 * 8192}
+    job = llama(stack="tuned", sharding="pipeline", **sizes)
+    found = columns(job, (P5,))
+    both = clusters(found, {0: 16}, {0: 17})
+    step_s = steps(job, found, both).step_s
+    assert step_s[0] == step_s[1] < np.inf
+    labels = [explain(job, found, both, row).sharding for row in (0, 1)]
+    assert labels[1] == f"{labels[0]}, idle 8"
 
 
 def test_126_layers_lie_in_sixteen_stages():

@@ -131,6 +131,27 @@ def test_arrays_equal_the_scalar_formulas(fleet, job):
     assert found.tolist() == pytest.approx(expected, rel=1e-9)
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    fleets(),
+    some.sampled_from([job for job in JOBS if job.family != "cnn"]),
+    some.sampled_from([1, 4, 18, 72]),
+    some.sampled_from(["as it is", "tensor", "pipeline", "context", "hsdp"]),
+)
+def test_no_number_of_machines_is_refused_between_two_that_run(fleet, job, linked, sharding):
+    """What trains on some machines trains on more, until each GPU has less than a sample."""
+    job = job if sharding == "as it is" else replace(job, sharding=sharding)
+    machines = np.arange(1.0, 81.0)
+    grown = ("machines", "gpus", "compute_per_s", "prepare_per_s", "fetch_per_s")
+    facts = {name: np.repeat(getattr(fleet, name), 80) for name in Clusters.__slots__}
+    facts |= {name: machines * facts[name] / fleet.machines for name in grown}
+    facts["link_gpus"] = linked * facts["gpus_per_machine"]
+    runs = np.flatnonzero(
+        np.isfinite(terms_of(job, prior_of(job), Clusters(**facts)).step_s.min(0))
+    )
+    assert not len(runs) or (np.diff(runs) == 1).all()
+
+
 @settings(deadline=None, max_examples=200)
 @given(fleets(), some.sampled_from(SERVED), some.integers(1, 4))
 def test_more_servers_never_lengthen_the_step(fleet, job, more):
@@ -234,10 +255,28 @@ def scalar_served(job: Job, prior: Prior, fleet: Clusters, busy: float) -> float
 
 
 def best_layout(job: Job, prior: Prior, fleet: Clusters) -> float:
-    """The fastest layout: every degree and every number of micro-batches."""
+    """The fastest layout, or of those of which a part of the machines is a multiple."""
     n, g = int(fleet.machines[0]), int(fleet.gpus_per_machine[0])
+    whole = fastest_of(job, prior, fleet, every_layout(job, n, g))
+    if whole < inf or n == 1:
+        return whole
+    tried, seen = [inf], set()
+    longest = max(p for p in range(1, n + 1) if nearly_even(job, p))
+    for some_of_them in range(n, 0, -1):
+        share = some_of_them / n
+        names = ("machines", "gpus", "compute_per_s", "prepare_per_s")
+        part = replace(fleet, **{name: getattr(fleet, name) * share for name in names})
+        each = {x for x in every_layout(job, some_of_them, g) if x.p in (*STAGES, longest)}
+        tried.append(fastest_of(job, prior, part, sorted(each - seen)))
+        seen |= each
+    return min(tried)
+
+
+def fastest_of(job: Job, prior: Prior, fleet: Clusters, layouts: list["Layout"]) -> float:
+    """Every degree and every number of micro-batches."""
+    g = int(fleet.gpus_per_machine[0])
     tried, shares = [inf], (1.0,) if job.recomputation == "full" else (0.0, 1.0, None)
-    for layout, again in product(every_layout(job, n, g), shares):
+    for layout, again in product(layouts, shares):
         p = layout.p
         chunks = [v for v in range(2, 9) if p > 1 and nearly_even(job, p * v)]
         few, many = [v for v in chunks if v <= 4], [v for v in chunks if v > 4]
