@@ -38,6 +38,9 @@ from recommender.performance.priors import Prior, prior_of
 # Of a worker, where the catalog's vCPUs are shared with the input pipeline: CM-DARE's P100 and
 # V100 workers had as many, and so have most machines with one GPU.
 WORKER_VCPUS = 8.0
+# The most that a server's own network carries, whatever its workers have: NCCL's share over TCP of
+# 8 Gbit/s, that of the four vCPUs of CM-DARE's servers (2 Gbit/s each: Google Cloud, 2019).
+SERVER_BYTES_PER_S = 0.85 * 8e9 / 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ def service_of(job: Job, prior: Prior, fleet: Clusters) -> Service:
     servers = np.maximum(servers_of(job, fleet.machines), 1.0)
     tensors = job.gradient_tensors / servers
     sent = bytes_of(job, prior).reduced * max_server_share(servers)
-    network = fleet.network_bytes_per_s
+    network = np.minimum(fleet.network_bytes_per_s, SERVER_BYTES_PER_S)
     served = service_s(tensors, sent, network, constants)
     of_bytes = 1.0 - service_s(tensors, 0.0, np.inf, constants) / served
     return Service(factor * served, of_bytes, placement_sd(servers))

@@ -309,6 +309,23 @@ def errors(job, step_s):
     return np.abs(found)
 
 
+# The same of P100 workers (campaign cluster_p100) where their one server is full: five to eight.
+FULL_P100 = {"resnet32": (44.63, 44.16, 47.348, 43.05), "resnet15": (93.13, 96.119, 97.317, 107.75)}
+ONE_V100 = {"resnet32": 15.615, "resnet15": 27.3754}  # a worker alone (speed_data_base)
+
+
+@pytest.mark.parametrize("name", FULL_P100)
+@pytest.mark.parametrize("gbit", [8.0, 16.0, 100.0])
+def test_a_full_server_serves_faster_workers_as_it_serves_slower_ones(name, gbit):
+    """V100 workers with networks of their own speed: a server passes on no more updates."""
+    job = replace(cmdare(name)[0], timings=(Timing("V100", 1, 1, 128 * ONE_V100[name]),))
+    for n, rate in enumerate(FULL_P100[name], 5):
+        asked = replace(job, global_batch=128 * n)
+        fleet = columns(asked, (replace(P3, network_gbit_per_s=gbit),))
+        step_s = float(steps(asked, fleet, clusters(fleet, {0: n})).step_s[0])
+        assert n / step_s == pytest.approx(rate, rel=0.15)
+
+
 @pytest.mark.parametrize("name", K80_UPDATES)
 def test_a_worker_timed_with_its_server_counts_the_server_once(name):
     """Taken for pure compute, its update was added to it a second time: a quarter too slow."""

@@ -245,7 +245,7 @@ def scalar_served(job: Job, prior: Prior, fleet: Clusters, busy: float) -> float
     c, used = load_constants(), min(job.parameter_servers, machines)
     sent = bytes_of(job, prior).reduced / used**0.5
     service = c.tensor_s * job.gradient_tensors / used + c.update_s
-    service += sent * (c.byte_s + 1 / float(fleet.network_bytes_per_s[0]))
+    service += sent * (c.byte_s + 1 / min(float(fleet.network_bytes_per_s[0]), 0.85e9))
     own = (c.worker_tensor_s * job.gradient_tensors + c.worker_update_s) / 8
     alone, queued, rate = max(busy + own, service), 0.0, 0.0
     for n in range(1, machines + 1):

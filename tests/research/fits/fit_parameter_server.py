@@ -21,8 +21,8 @@ from recommender.performance.least_squares import (
     solve,
     students_excess,
 )
-from recommender.performance.machines import GBIT, TCP_SHARE
 from recommender.performance.parameter_server import (
+    SERVER_BYTES_PER_S,
     ServerConstants,
     service_s,
     updates_per_s,
@@ -36,7 +36,6 @@ GRADIENT_BYTES = 4.0  # fp32
 # Machines of CM-DARE's resource_acquisition.py: K80 custom-4-53248, P100 custom-8-62464,
 # server custom-4-32768; Google Cloud gave 2 Gbit/s per vCPU (network documentation, 2019).
 VCPUS = {"K80": 4.0, "P100": 8.0}
-NETWORK_BYTES_PER_S = TCP_SHARE * 4 * 2 * GBIT
 START = np.array([1e-4, 3e-10, 1e-3])  # a, b, c
 FARTHEST = 10.0  # a logarithm moves no farther from where it starts
 UNSURE = 1e6  # sd of a logarithm of which nothing is believed
@@ -135,7 +134,7 @@ def served_s(
     constants = ServerConstants(rates.tensor_s, rates.byte_s, rates.update_s, 0.0, 0.0, 0.0)
     tensors = np.array([networks[row.network].tensors / row.servers for row in rows])
     sent = np.array([networks[row.network].parameters for row in rows]) * np.array(shares)
-    return service_s(tensors, GRADIENT_BYTES * sent, NETWORK_BYTES_PER_S, constants)
+    return service_s(tensors, GRADIENT_BYTES * sent, SERVER_BYTES_PER_S, constants)
 
 
 def repeat_sd(rows: Sequence[Speed], gpu: str) -> float:
