@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from recommender.catalogs.frozen import dataclass
+from recommender.job.long_run import trained_share
 
 if TYPE_CHECKING:
     from recommender.arrays import Bools, Floats
@@ -237,6 +238,11 @@ class Job:
         """Optimiser steps of `global_batch` samples for the whole job."""
         return self.samples / self.global_batch
 
+    @property
+    def run_steps(self) -> float:
+        """Steps in whose time the job is done: a long run also spends some on other things."""
+        return self.steps / trained_share(self.total_flop)
+
     def batch_growth(self, gpus: "Floats | float") -> "Floats | float":
         """The factor on `global_batch` with so many GPUs: N, or 1 if it is fixed."""
         return gpus if self.batch_per_gpu else 1.0
@@ -255,8 +261,8 @@ class Job:
         return (gpus <= replica * batch) & (batch <= most)
 
     def seconds_on(self, gpus: float, step_s: float) -> float:
-        """Training time of the whole job in steps on so many GPUs, without losses."""
-        return step_s * self.samples / float(self.batch_on(gpus))
+        """Time of the whole job in steps on so many GPUs, without faults of machines."""
+        return step_s * self.run_steps * self.global_batch / float(self.batch_on(gpus))
 
     @property
     def epochs(self) -> float:

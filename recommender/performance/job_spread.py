@@ -1,11 +1,7 @@
 """What the kind of a job adds to the sd of ln speed that its family and its GPUs have.
 
-Long runs. Published hours include evaluations, repeated work, and software and hardware that were
-not always what is published of them; nobody knows these in advance: one large laboratory had a
-goodput of 85 % in one run and of 97 % in the next (Gemini, arXiv 2312.11805, 2023), others state
-"more than 90 %" (Llama 3, arXiv 2407.21783; MegaScale, arXiv 2402.15627, 2024). A run is long by
-its FLOP, because its hours depend on the cluster: 1e22 FLOP take seven hours on 1,024 H100 (40 % of
-their peak) and have the whole spread.
+Long runs. Published hours include evaluations, repeated work (`job/long_run.py`), and software and
+hardware that were not always what is published of them; nobody knows these in advance.
 
 Narrow shared layers. Parts of layers narrower than those of the fits leave kernels so small that
 the time to start them, and the latency of all-reduces between them, decide a step. Published times
@@ -29,17 +25,14 @@ import numpy as np
 
 from recommender.arrays import Z_90
 from recommender.job.job import MODEL_PARALLEL_SHARDINGS, Job
+from recommender.job.long_run import long_run_share
 from recommender.performance.clusters import MachineColumns, widened
 from recommender.performance.launch_time import EAGER_LAYER_S, FUSED_LAYER_S, is_scripted
 from recommender.performance.priors import REFERENCE_WIDTH
 
 # Sd of ln hours that twelve runs of 4e22 to 4e25 FLOP showed in addition to the spread of a step
 # (method of moments, `tests/research/accuracy/whole_runs.py`, 2026-11).
-LONG_RUN = 0.22
-# FLOP up to which runs have none of it, and from which on they have all of it: of the fifteen
-# published runs three have 2.03e21 or fewer, the others 4e22 or more.
-SHORT_FLOP = 1e21
-LONG_FLOP = 1e22
+LONG_RUN = 0.16
 WIDE = 4096  # width of the narrowest networks but one of Megatron-LM's tables (2104.04473, table 1)
 # Sd that 0.15, of wide decoders (`priors.csv`), lacks of 0.36, of constants that are transferred.
 NARROW_RECIPE = 0.33
@@ -53,12 +46,6 @@ SHAPE = {"decoder": 0.12, "moe": 0.30}
 def run_sd(job: Job) -> float:
     """Sd of ln time that a job's run has in addition to the speed of its steps."""
     return LONG_RUN * long_run_share(job.total_flop)
-
-
-def long_run_share(flop: float) -> float:
-    """The share of the spread of a long run that a run of so many FLOP has."""
-    ends = np.log([SHORT_FLOP, LONG_FLOP])
-    return float(np.interp(np.log(max(flop, 1.0)), ends, [0.0, 1.0]))
 
 
 def narrow_sd(job: Job) -> float:

@@ -174,11 +174,12 @@ def _speed_factors(problem: Problem, plan: Plan) -> tuple[float, float, float]:
 def _long_run(problem: Problem) -> list[str]:
     """That a long run's time depends on more than its steps."""
     factor = f"{math.exp(Z_90 * run_sd(problem.job)):.1f}"
+    lost = f"{100.0 * (1.0 - problem.job.steps / problem.job.run_steps):.0f} %"
     if factor == "1.0":
         return []
     return [
         f"the time of a run of this size is known within a factor of {factor} at best: "
-        "evaluations, stops and repeated work are not predicted"
+        f"evaluations, stops and repeated work are taken for {lost} of it"
     ]
 
 

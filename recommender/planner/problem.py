@@ -186,7 +186,7 @@ def planning_problem(
         limits = replace(limits, max_machines=job.machines)
     facts, left = Facts(catalog, choice, job, now), limits.left_after(progress)
     offers = OfferSpace(facts, left.max_machines)
-    steps_left = job.steps * (1.0 - progress.done_share)
+    steps_left = job.run_steps * (1.0 - progress.done_share)
     site_space = SiteSpace(offers, facts, left.max_machines, steps_left)
     return Problem(job, left, choice, site_space, seed, progress, *_caches(seed))
 

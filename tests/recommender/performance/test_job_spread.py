@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from recommender.job.job import Job, Timing
+from recommender.job.long_run import LONG_FLOP, SHORT_FLOP, TRAINED
 from recommender.performance.job_spread import (
     ADAPTERS,
-    LONG_FLOP,
     LONG_RUN,
     NARROW_RECIPE,
-    SHORT_FLOP,
     adapters_sd,
     narrow_recipe_sd,
     narrow_sd,
@@ -30,6 +29,13 @@ def test_only_long_runs_are_less_certain_than_their_steps():
     assert run_sd(of_flop(SHORT_FLOP)) == 0.0
     assert run_sd(of_flop(LONG_FLOP)) == run_sd(of_flop(1e25)) == LONG_RUN
     assert 0.0 < run_sd(of_flop(2e21)) < run_sd(of_flop(5e21)) < LONG_RUN
+
+
+def test_long_runs_take_more_steps_than_they_count():
+    short, long = of_flop(SHORT_FLOP), of_flop(1e24)
+    assert short.run_steps == short.steps
+    assert long.run_steps * TRAINED == pytest.approx(long.steps)
+    assert long.seconds_on(8.0, 2.0) == pytest.approx(2.0 * long.run_steps)
 
 
 def test_a_long_run_widens_every_spread_and_changes_no_speed():

@@ -22,12 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from recommender.job.job import Job
+from recommender.job.long_run import long_run_share
 from recommender.market.offer_facts import Facts
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.performance.checkpoint import best_interval, object_store, progress
 from recommender.performance.checkpoint_transfer import transfer_of
 from recommender.performance.clusters import Clusters, clusters_of, spread_of
-from recommender.performance.job_spread import long_run_share
 from recommender.performance.machines import machine_columns
 from recommender.performance.step import steps
 from recommender.plan.accuracy import Score, Target
@@ -116,7 +116,7 @@ def predicted(row: Mapping[str, str]) -> tuple[float, float, float]:
     columns = machine_columns(short, (machine,), catalog.gpus, catalog.achieved)
     counts = np.array([[gpus // PER_MACHINE]])
     fleet = clusters_of(columns, counts)
-    taken = float(steps(job, columns, fleet).step_s[0]) * job.steps / 3600.0
+    taken = float(steps(job, columns, fleet).step_s[0]) * job.run_steps / 3600.0
     taken /= goodput(job, fleet, Facts(catalog, Choice(), job, NOW).boot_s(machine))
     spread = float(spread_of(columns, np.zeros(1, dtype=np.int64), counts)[0])
     return taken * gpus, float(row["gpu_hours"]), spread
