@@ -18,6 +18,7 @@ from recommender.performance.attention import (
 )
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, object_store_rate
 from recommender.performance.clusters import MachineColumns, widened, widened_at_most
+from recommender.performance.generations import faster_siblings, siblings
 from recommender.performance.job_spread import with_job_spread
 from recommender.performance.link_domain import link_gpus
 from recommender.performance.low_precision import FP8, runs_in, trained_rate, wide_row
@@ -32,7 +33,6 @@ from recommender.performance.priors import (
     prior_of,
     recipe_share,
 )
-from recommender.performance.siblings import faster_siblings, siblings
 from recommender.performance.speed_evidence import has_runs, speed_evidence
 
 # Sd of ln speed between machines and library versions of one GPU. Stated, not fitted: boards of

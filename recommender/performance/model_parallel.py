@@ -37,16 +37,18 @@ from recommender.performance.layout_memory import (
 )
 from recommender.performance.layout_traffic import communication_s, link_waits_s, states_s
 from recommender.performance.layouts import (
+    MAX_UNEVEN,
     MIN_TOKENS,
     Layouts,
     has_layouts,
+    head_layers,
     layouts_of,
+    longest_share,
     most_context,
     used,
 )
 from recommender.performance.memory import Bytes
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
-from recommender.performance.stages import MAX_UNEVEN, head_layers, longest_share
 from recommender.performance.strategy import (
     BACKWARD,
     STRAGGLERS,

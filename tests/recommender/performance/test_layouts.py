@@ -14,11 +14,17 @@ from recommender.performance.layout_memory import (
     min_recomputed_share,
     sample_bytes,
 )
-from recommender.performance.layouts import EXPERT_GPUS, expert_estimate, has_layouts, layouts_of
+from recommender.performance.layouts import (
+    EXPERT_GPUS,
+    expert_estimate,
+    has_layouts,
+    head_layers,
+    layouts_of,
+    longest_share,
+)
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import lost_share
 from recommender.performance.priors import prior_of
-from recommender.performance.stages import head_layers, longest_share
 from recommender.performance.step import explain, steps
 from tests.recommender.performance.parts import G6, G6X8, P5, clusters, columns, llama, resnet
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from recommender.job.jobfile import find_job
+from recommender.performance.generations import ARCHITECTURES, faster_siblings, siblings
 from recommender.performance.machines import machine_columns, precision_on
 from recommender.performance.priors import prior_of
-from recommender.performance.siblings import ARCHITECTURES, faster_siblings, siblings
 from recommender.performance.speed_evidence import has_runs
 from tests.shipped import snapshot
 
