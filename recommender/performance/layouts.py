@@ -158,13 +158,14 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0, *, spare: bool = Fa
     machines that no whole replica needs may be idle (`used`).
     """
     whole = np.floor(fleet.gpus_per_machine)
-    fits = (fleet.gpus == fleet.machines * whole) & (fleet.gpus >= 2) & (fleet.compute_per_s > 0)
+    fits = (fleet.gpus == fleet.machines * whole) | (spare & (fleet.kind >= 0))
+    fits &= (fleet.gpus >= 2) & (fleet.compute_per_s > 0)
     fits &= (fleet.machines <= 1) | (fleet.network_bytes_per_s > 0)
     fits &= fleet.memory_bytes * fleet.gpus >= held
     rows = np.flatnonzero(fits)
     if not len(rows):
         return Layouts(rows, rows, *(np.zeros(0) for _ in range(5)))
-    n, g = fleet.machines[rows].astype(np.int64), whole[rows].astype(np.int64)
+    n, g = (fleet.gpus // whole)[rows].astype(np.int64), whole[rows].astype(np.int64)
     places = job.layers + head_layers(job)
     limits = job.hidden, job.layers, places, job.sharding, most_context(job), spare
     possible, tensor, stages = _possible(*limits, int(n.max()), int(g.max()))
@@ -179,11 +180,16 @@ def layouts_of(job: Job, fleet: Clusters, held: float = 0.0, *, spare: bool = Fa
 
 
 def used(fleet: Clusters, layouts: Layouts) -> Clusters:
-    """The machines of each cluster that whole replicas need, without those that are idle."""
+    """The machines of each cluster that whole replicas need, without those that are idle.
+
+    Where machines share links, only racks as large as the largest are used.
+    """
     whole = np.maximum(layouts.replica * layouts.experts / fleet.gpus_per_machine, 1.0)
-    share = (1.0 - (fleet.machines % whole) / fleet.machines) if len(fleet) else whole
-    summed = ("machines", "gpus", "compute_per_s", "prepare_per_s", "fetch_per_s")
-    return replace(fleet, **{name: getattr(fleet, name) * share for name in summed})
+    machines = fleet.gpus // fleet.gpus_per_machine // whole * whole
+    gpus = machines * fleet.gpus_per_machine
+    summed = ("compute_per_s", "prepare_per_s", "fetch_per_s")
+    parts = {name: getattr(fleet, name) * (gpus / fleet.gpus) for name in summed}
+    return replace(fleet, machines=machines, gpus=gpus, **parts)
 
 
 @lru_cache(maxsize=64)

@@ -6,8 +6,8 @@ treat a link domain as one machine: with all its GPUs, the network cards of its 
 and correspondingly larger half-rate messages (a message is divided among the cards).
 
 Clusters larger than a rack are spread evenly over as few racks as possible; if the machines cannot
-be divided evenly, the largest group is used. What needs groups alike has another choice, a power
-of two of machines in each rack: a rack is bandwidth and no cluster is refused for its shape.
+be divided evenly, the largest group is used. What needs groups alike has another choice, parts
+of racks of a power of two of machines: a rack is bandwidth and no cluster is refused for its shape.
 Machines of different types are not linked, and parameter servers have a worker for each machine in
 any case.
 """
@@ -39,16 +39,16 @@ def linked(job: Job, fleet: Clusters) -> Clusters:
     return _grouped(fleet, domains, np.ceil(fleet.machines / domains))
 
 
-def alike(job: Job, fleet: Clusters) -> tuple[Ints, Clusters]:
-    """The clusters whose machines share links, and these as equal parts of racks."""
+def alike(job: Job, fleet: Clusters) -> tuple[Ints, tuple[Clusters, ...]]:
+    """The clusters whose machines share links, and these in parts of 1, 2, 4, ... machines."""
     each = _together(job, fleet)
     rows = np.flatnonzero(each > 1.0) if each is not None else np.zeros(0, dtype=np.int64)
     if each is None or not len(rows):
-        return rows, fleet.take(rows)
+        return rows, ()
     found = fleet.take(rows)
-    machines = found.machines.astype(np.int64)
-    part = np.minimum(2.0 ** np.floor(np.log2(each[rows])), machines & -machines)
-    return rows, _grouped(found, found.machines / part, part)
+    most = 2.0 ** np.floor(np.log2(np.minimum(each[rows], found.machines)))
+    sizes = (np.minimum(2.0**power, most) for power in range(int(np.log2(most.max())) + 1))
+    return rows, tuple(_grouped(found, np.ceil(found.machines / size), size) for size in sizes)
 
 
 def _together(job: Job, fleet: Clusters) -> Floats | None:

@@ -37,21 +37,19 @@ def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
     needs = bytes_of(job, prior)
     terms = _terms_on(job, prior, linked(job, fleet), needs)
     rows, parts = alike(job, fleet)
-    if not len(rows):
-        return terms
-    other = _terms_on(job, prior, parts, needs)
-    faster = other.step_s < terms.step_s[:, rows]
-    found = {}
-    for name in StepTerms.__slots__:
-        found[name] = getattr(terms, name).copy()
-        found[name][:, rows] = np.where(faster, getattr(other, name), found[name][:, rows])
+    found = {name: getattr(terms, name) for name in StepTerms.__slots__}
+    for part in parts:
+        other = _terms_on(job, prior, part, needs)
+        faster = other.step_s < found["step_s"][:, rows]
+        for name, values in found.items():
+            found[name] = values.copy()
+            found[name][:, rows] = np.where(faster, getattr(other, name), values[:, rows])
     return StepTerms(**found)
 
 
 def grouped(job: Job, prior: Prior, one: Clusters) -> Clusters:
     """One cluster, with links in racks or in equal parts of them, whichever is faster."""
-    needs, (rows, parts) = bytes_of(job, prior), alike(job, one)
-    tried = (linked(job, one), parts) if len(rows) else (linked(job, one),)
+    needs, tried = bytes_of(job, prior), (linked(job, one), *alike(job, one)[1])
     return min(tried, key=lambda each: float(_terms_on(job, prior, each, needs).step_s.min()))
 
 

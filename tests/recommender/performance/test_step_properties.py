@@ -136,7 +136,7 @@ def test_arrays_equal_the_scalar_formulas(fleet, job):
     fleets(),
     some.sampled_from([job for job in JOBS if job.family != "cnn"]),
     some.sampled_from([1, 4, 18, 72]),
-    some.sampled_from(["as it is", "tensor", "pipeline", "context", "hsdp"]),
+    some.sampled_from(["as it is", "tensor", "pipeline", "context"]),
 )
 def test_no_number_of_machines_is_refused_between_two_that_run(fleet, job, linked, sharding):
     """What trains on some machines trains on more, until each GPU has less than a sample."""

@@ -19,7 +19,7 @@ from recommender.performance.priors import prior_of
 from tests.research.fits.model import KEY, USUAL_BATCH
 
 MIB = 2.0**20
-SAMPLE_BYTES = 1e6  # of activations: with the memory below, the stated micro-batch just fits
+SAMPLE_BYTES = 1e12  # of activations: with the memory below, the stated micro-batch just fits
 
 
 def series_of(rows: pd.DataFrame, by_machine: bool = False) -> "pd.Series[str]":
