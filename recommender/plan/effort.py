@@ -121,7 +121,7 @@ def own_error(plan: Plan) -> float:
 
 
 def evidence_error(known: Evidence, lost: float = 0.0) -> float:
-    """The same of its evidence alone, with the share of its time that a spot market takes."""
+    """Standard deviation of ln cost by evidence, `lost` being the share of time that spot takes."""
     guesses = [log(1.0 + GUESS)] * len(known.guesses)
     return hypot(known.speed_sd, known.price_sd, known.hazard_sd * lost, *guesses)
 

@@ -286,7 +286,7 @@ def test_the_price_history_is_drawn_as_a_line(run: Run, two_nights: None, tmp_pa
     words = ["catalog", "history", "a2-highgpu-1g", "--region", "us-central1"]
     result = run(*words)
     assert result.code == 0
-    assert "▁█" in result.out
+    assert "▁▇" in result.out
     drawn = run(*words, "--plot", "out.svg")
     if drawn.code == 0:
         assert ElementTree.parse(tmp_path / "out.svg").getroot().tag.endswith("svg")
