@@ -335,11 +335,6 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
     return min(plans, key=order)
 
 
-def _guesses(plan: Plan) -> int:
-    """How much of what a plan rests on nobody has measured."""
-    return 0 if plan.evidence is None else len(plan.evidence.guesses)
-
-
 def _is_promised(plan: Plan) -> bool:
     return plan.evidence is None or plan.evidence.price != "asked"
 
