@@ -6,6 +6,7 @@ replaced by another, without effect on the questions of the others.
 """
 
 import asyncio
+import logging
 import multiprocessing as mp
 import os
 import signal
@@ -21,7 +22,9 @@ from recommender.serve.question import Kind, Question
 
 WORKERS = 2
 TIMEOUT_S = 60.0
+AGAIN_S = 1.0  # until a process is started that could not be
 USUAL_S = 3.0  # of a question, before any was answered
+log = logging.getLogger(__name__)
 READY = b"ready"
 DIED = "the process that planned this ended; ask again"
 # Planned by every worker as it starts, so that no caller waits for imports and tables.
@@ -187,8 +190,16 @@ class Workers:
             self.idle.put_nowait(worker)
             return
         self.all.remove(worker)
-        if not self.ended:
-            self._add()
+        self._replace()
+
+    def _replace(self) -> None:
+        """Start another process; where none can be started now, later."""
+        try:
+            if not self.ended:
+                self._add()
+        except OSError as error:
+            log.warning("no process can be started (%s)", error)
+            asyncio.get_running_loop().call_later(AGAIN_S, self._replace)
 
     def _add(self) -> None:
         worker = Worker(self.catalog)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from recommender.plan.limits import Choice, Limits
+from recommender.serve import workers as module
 from recommender.serve.question import Question
 from recommender.serve.workers import FIRST, Worker, WorkerDied, Workers
 from tests.recommender.planning import small
@@ -41,6 +42,28 @@ def test_a_question_that_takes_too_long_is_ended_and_the_next_is_answered():
     assert before not in now
     assert len(now) == 1
     assert b"recommend.plan/v1" in found
+
+
+def test_a_process_that_cannot_be_started_is_started_later(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "AGAIN_S", 0.0)
+    pool = Workers(small(), 1)
+
+    async def steps() -> bytes:
+        await pool.start()
+        start = module.Worker
+
+        def fails_once(catalog: Any) -> Any:
+            monkeypatch.setattr(module, "Worker", start)
+            raise BlockingIOError("no process is left")
+
+        monkeypatch.setattr(module, "Worker", fails_once)
+        pool.timeout_s = 0.0
+        with pytest.raises(TimeoutError):
+            await pool.ask("report", LONG)
+        pool.timeout_s = 60.0
+        return await pool.ask("plan", FIRST)
+
+    assert b"recommend.plan/v1" in ran(pool, steps())
 
 
 def test_the_question_of_a_process_that_dies_is_asked_again_once():
