@@ -11,6 +11,20 @@ from recommender.catalogs.frozen import dataclass
 from recommender.networks.config import EXPERTS, Config
 from recommender.text import nearest
 
+# Words in a name that say how a network was tuned or is stored, and not its shape.
+_UNITS = {"t": 1e12, "b": 1e9, "m": 1e6}
+_SIZE = re.compile(r"(?<![\w.])(\d+(?:[._]\d+)?)([tbm])(?![\w.])")  # "70b", "1_8b", "1t"
+_TUNED = re.compile(
+    r"meta|base|pt|hf|instruct|chat|it|unsloth|bnb|[48]bit|thinking|reasoning|deduped|awq|gptq|gguf|"
+    r"ft|rl|mpo|preview|int[48]|fp8|nf4|nvfp4|mxfp4|bf16|fp16|w4a16|w8a8|dynamic|sft|dpo|quantized|coder|code|math|non|"
+    r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}"  # 2507, 0414, 20240806
+)
+_LONG = 8  # letters
+# Words of networks that have more than the model whose name stands beside them.
+_MORE = re.compile(
+    r"vl|vision|audio|omni|multimodal|video|llava|vlm|speech|voice|embed|reward|neva|mplug"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
@@ -56,21 +70,6 @@ def find_known(word: str) -> KnownModel | None:
         if wanted in (model.name.lower(), model.name.lower().partition("/")[2]):
             return model
     return None
-
-
-# Words in a name that say how a network was tuned or is stored, and not its shape.
-_UNITS = {"t": 1e12, "b": 1e9, "m": 1e6}
-_SIZE = re.compile(r"(?<![\w.])(\d+(?:[._]\d+)?)([tbm])(?![\w.])")  # "70b", "1_8b", "1t"
-_TUNED = re.compile(
-    r"meta|base|pt|hf|instruct|chat|it|unsloth|bnb|[48]bit|thinking|reasoning|deduped|awq|gptq|gguf|"
-    r"ft|rl|mpo|preview|int[48]|fp8|nf4|nvfp4|mxfp4|bf16|fp16|w4a16|w8a8|dynamic|sft|dpo|quantized|coder|code|math|non|"
-    r"20[12]\d|[0-3]\d{3}|[01]\d{5,7}|20\d{6}"  # 2507, 0414, 20240806
-)
-_LONG = 8  # letters
-# Words of networks that have more than the model whose name stands beside them.
-_MORE = re.compile(
-    r"vl|vision|audio|omni|multimodal|video|llava|vlm|speech|voice|embed|reward|neva|mplug"
-)
 
 
 def find_shape(word: str) -> KnownModel | None:

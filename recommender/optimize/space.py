@@ -148,7 +148,7 @@ class SingleClusters:
 
     @property
     def likely_step_s(self) -> Floats:
-        """The same where the memory is likely to be enough, else inf."""
+        """Step seconds where the memory is likely to be enough, else inf."""
         likely = np.where(self.steps.fits >= MIN_FITS, self.steps.step_s, np.inf)
         return likely.reshape(-1, self.most)
 

@@ -30,7 +30,8 @@ SEARCHED = 256  # paths that plans are compared on
 PRINTED = 2048  # paths behind every printed figure
 MAX_PRINTED_PLANS = 1000  # plans remembered on these paths: 33 kB each
 PATHS_OF = {
-    "auto": (NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER),
+    # What exported files run: none keeps a tier or an anchor by itself (docs/export.md).
+    "auto": (NONE, OBJECT_STORE),
     "none": (NONE,),
     "object_store": (NONE, OBJECT_STORE),
     "anchor": (NONE, ANCHOR),

@@ -9,13 +9,13 @@ spread comes from recordings of weeks. The mean of the middle nine tenths descri
 printed span; it lies inside the span, and 2,048 paths estimate it to a few per cent.
 """
 
+from collections.abc import Hashable
 from dataclasses import field
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.plan.limits import Limits
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs, Paths
 
@@ -66,7 +66,7 @@ class OutcomeCache:
     # How many seconds earlier plans switch under an overhead limit; inf: nothing meets it.
     switches: dict[tuple[bytes, float], float] = field(default_factory=dict)
     # How often limits are met, of plans near the chance that is asked, on more paths.
-    chances: dict[tuple[bytes, Limits], float] = field(default_factory=dict)
+    chances: dict[tuple[bytes, Hashable], float] = field(default_factory=dict)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
         """The outcomes of some plans; only new ones are simulated."""
