@@ -119,6 +119,7 @@ def _checksum(catalog: "Catalog") -> str:
 Trend = Sequence[tuple[str, float]]  # day and price, oldest first
 OfferKey = tuple[str, str, str, str, str]
 NO_TREND: Mapping[OfferKey, Trend] = {}
+BARS = 5  # of a trend: a table of 80 columns has room for no more
 
 
 def offers(
@@ -127,7 +128,7 @@ def offers(
     most: int,
     trends: Mapping[OfferKey, Trend] = NO_TREND,
 ) -> Page:
-    """Single offers, as the planner sees them; `trends` are shown below the prices."""
+    """Single offers, as the planner sees them; `trends` are shown below the notes."""
     shown = found[:most]
     columns = (
         Column("offer", right=False),
@@ -162,6 +163,8 @@ def trend_words(prices: Trend) -> str:
     if len(values) < 2:
         return ""
     change = values[-1] / values[0] - 1.0
+    last = len(values) - 1
+    values = [values[at] for at in sorted({round(i * last / (BARS - 1)) for i in range(BARS)})]
     return f"{fmt.sparkline(values)} {'+' if change >= 0.0 else '−'}{fmt.percent(abs(change))}"
 
 
@@ -270,10 +273,10 @@ def _offer_row(catalog: "Catalog", offer: "Offer", trend: str) -> tuple[str, ...
     return (
         f"{fmt.clean(offer.instance_type)} {fmt.market(offer.market)}\n"
         f"{machine.gpus} {fmt.clean(machine.gpu) or 'GPUs'} · {place}",
-        f"{price}\n{trend}" if trend else price,
+        price,
         f"{offer.usd_per_hour:,.4g}\n{offer.as_of[:10]}",
         "" if flop is None else fmt.scientific(flop),
-        _note(offer),
+        "\n".join(filter(None, (_note(offer), trend))),
     )
 
 

@@ -21,8 +21,9 @@
 # A machine deletes itself; its public address, which it needs to reach the bucket, goes when
 # launch.sh stops.
 # Checkpoints (checkpoint-* and step-* in CHECKPOINT_DIR) are written to the disk and uploaded
-# behind the training by azcopy, counted at 300 MB/s a machine, back at 300, as others measured.
-# What an interruption cuts off is not resumed from: the one before is.
+# behind the training by azcopy, counted at 300 MB/s a machine, back at 300 (upload: AzCopy 10
+# from a VM to an account of its region (azure-storage-azcopy issue 494, 2019-07); restore:
+# assumed to be as fast). What an interruption cuts off is not resumed from: the one before is.
 # Disks of 436 GB hold the last checkpoints of 112 GB: older ones are deleted when a newer one is
 # in the bucket. The estimate counts 100 GiB.
 # Your training: TRAIN_SCRIPT (no software stated: stack in the job file). Its environment:

@@ -15,11 +15,14 @@
 # destroy at the end. Keep its state, which holds the first start.
 # Fallback: 1x a3-highgpu-8g on-demand in europe-north1, when the time left is down to the work
 # left on them + 24 min; needed in 1 % of the runs. You make the switch: terraform apply -var
-# on_demand=true. Without the switch the limits are met with 91 % chance.
+# on_demand=true.
 # CODE_DIR's files (variable code_dir) are put into the bucket for the machines.
+# Left to Terraform: 61 USD on average, 9 h, limits met with 91 % chance (no switch).
 # Checkpoints (checkpoint-* and step-* in CHECKPOINT_DIR) are written to the disk and uploaded
-# behind the training by gcloud storage, counted at 298 MB/s a machine, back at 300, as others
-# measured. What an interruption cuts off is not resumed from: the one before is.
+# behind the training by gcloud storage, counted at 298 MB/s a machine, back at 300 (restore:
+# gcloud storage cp (skypilot issue 8457, 2025-12); upload: 100 GB in 336 s in parallel parts,
+# n2-standard-4 (cloud-pipeline issue 1374, 2020-09); 8B to a bucket took 6 min (torchtitan issue
+# 1301)). What an interruption cuts off is not resumed from: the one before is.
 # Disks of 436 GB hold the last checkpoints of 112 GB: older ones are deleted when a newer one is
 # in the bucket. The estimate counts 100 GiB.
 # Your training: TRAIN_SCRIPT (no software stated: stack in the job file). Its environment:

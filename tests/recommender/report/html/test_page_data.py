@@ -22,6 +22,7 @@ from recommender.report.html.picture import frontier_spec
 from tests.recommender.report.html.reports import asked
 
 FIGURES = st.floats(1e-3, 1e9)
+CHANCE_ERROR = 0.01  # two standard errors of a chance of 95 % on the runs that a page counts
 
 
 def codes(text: str) -> list[int]:
@@ -47,7 +48,8 @@ def test_the_chance_counted_is_the_chance_printed(which: str):
     answer, request = asked(which)
     data = page_data(answer, request)
     table = [plan for plan in data.plans if plan.kind == "table"]
-    assert [chance(data, plan) for plan in table] == [p.estimate.chance for p in answer.plans]
+    printed = [p.estimate.chance for p in answer.plans]  # near the one asked on more paths
+    assert [chance(data, plan) for plan in table] == pytest.approx(printed, abs=CHANCE_ERROR)
     assert {plan.runs for plan in table[:8]} == {2048}
     picked = [] if answer.trio is None else [pick.rank for pick in answer.trio.picks]
     assert all(table[rank - 1].runs == 2048 for rank in picked)
@@ -95,7 +97,8 @@ def test_a_picture_of_its_own_has_the_chances_of_the_answer_and_no_runs(which: s
     spec = frontier_spec(answer, request)
     rows = spec["datasets"]["plans"]
     table = [row["chance"] for row in rows if row["kind"] == "table"]
-    assert table == [plan.estimate.chance for plan in answer.plans]
+    printed = [plan.estimate.chance for plan in answer.plans]
+    assert table == pytest.approx(printed, abs=CHANCE_ERROR)
     assert all("time_codes" not in row for row in rows)
     assert answer.report is not None
     found = frontier_of(without_duplicates(answer.report.simulated_plans), request.limits)
