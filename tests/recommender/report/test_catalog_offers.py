@@ -50,12 +50,12 @@ def test_a_trend_is_a_sparkline_and_its_change(prices: list[float], words: str):
     assert trend_words([(f"2026-11-{i:02}", usd) for i, usd in enumerate(prices, 1)]) == words
 
 
-def test_trends_are_printed_below_the_past_prices(catalog: Catalog):
+def test_trends_are_printed_below_the_notes(catalog: Catalog):
     found = matching(catalog, "T4", "aws", "", "spot")
     known = {offer_key(found[0]): (("2026-11-01", 1.0), ("2026-11-02", 1.1))}
-    first, second = (row[1] for row in offers(catalog, found, 5, known).rows[:2])
-    assert first.partition("\n")[2] == "▁▇ +10 %"
-    assert "\n" not in second
+    first, second = (row[4].splitlines() for row in offers(catalog, found, 5, known).rows[:2])
+    assert first[-1] == "▁▇ +10 %"
+    assert len(second) == len(first) - 1
 
 
 def test_eighty_columns_hold_the_longest_name_and_its_trend():
