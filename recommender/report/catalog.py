@@ -22,6 +22,7 @@ _WORDS = (
 _MARK = {"fallback": "*"}  # an achieved speed that rests on the vendor's peak
 _MOVED = 0.05  # a drift below this is not worth a note
 _TAKEN = ("<5 %", "5-10 %", "10-15 %", "15-20 %", ">20 %")  # AWS advisor: interrupted a month
+_BARS = 5  # of a trend: a table of 80 columns has room for no more
 _MATRIX = ("bf16", "fp16", "fp32")  # precisions, the one that most trainings use first
 
 
@@ -119,7 +120,6 @@ def _checksum(catalog: "Catalog") -> str:
 Trend = Sequence[tuple[str, float]]  # day and price, oldest first
 OfferKey = tuple[str, str, str, str, str]
 NO_TREND: Mapping[OfferKey, Trend] = {}
-BARS = 5  # of a trend: a table of 80 columns has room for no more
 
 
 def offers(
@@ -164,7 +164,7 @@ def trend_words(prices: Trend) -> str:
         return ""
     change = values[-1] / values[0] - 1.0
     last = len(values) - 1
-    values = [values[at] for at in sorted({round(i * last / (BARS - 1)) for i in range(BARS)})]
+    values = [values[at] for at in sorted({round(i * last / (_BARS - 1)) for i in range(_BARS)})]
     return f"{fmt.sparkline(values)} {'+' if change >= 0.0 else '−'}{fmt.percent(abs(change))}"
 
 
