@@ -9,7 +9,7 @@ from collections.abc import Callable
 from recommender.errors import UsageError
 from recommender.text import shown
 
-NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 MAX_VALUE = 1e18  # more than this of anything is a slip
 _ANY = "write a number such as 256, 8e9, 1.3B or 15T"

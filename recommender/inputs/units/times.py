@@ -75,10 +75,9 @@ def _iso_parts(text: str) -> list[tuple[float, str]]:
 
 
 def _parts(text: str, name: str, instead: str) -> list[tuple[float, str]]:
+    part = re.compile(_PART)
     parts, at = [], 0
-    for found in re.finditer(_PART, text):
-        if found.start() != at:
-            return []
+    while found := part.match(text, at):
         parts.append((float(found[1]), _unit(found[2], text, name, instead)))
         at = found.end()
     units = [unit for _, unit in parts]
