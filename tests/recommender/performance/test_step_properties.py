@@ -189,7 +189,9 @@ def scalar(job: Job, prior: Prior, fleet: Clusters, sharding: str, recompute: bo
     room = float(fleet.memory_bytes[0]) - needs.context - needs.states / shards
     room -= needs.whole * (1 - 1 / shards)
     most = floor(room / per_sample(needs, recompute))
-    if room <= 0 or most < 1:
+    # An update holds a copy of the weights, divided like them, while activations are gone.
+    updating = needs.context + (needs.states + needs.update) / shards
+    if room <= 0 or most < 1 or float(fleet.memory_bytes[0]) < updating:
         return inf
     batch = ceil(job.global_batch / gpus)
     rounds = ceil(batch / min(most, batch))
