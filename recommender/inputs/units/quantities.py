@@ -18,7 +18,7 @@ _SHARE_INSTEAD = "write a share such as 5% or 0.05"
 _COUNT = rf"({NUMBER})\s*([kKmMbBgGtT]?)(?:\s*([A-Za-z][A-Za-z/ ]*))?"
 _SHARE = rf"({NUMBER})\s*(%?)"
 MAX_USD = 1e9
-_HOUR = r"\s*(?:/|per|an)\s*(?:h|hr|hour)\s*$"
+_HOUR = r"(?:/|per|an)\s*(?:h|hr|hour)$"
 
 
 def refusal(name: str, text: str, why: str, instead: str) -> UsageError:
@@ -183,7 +183,7 @@ def parse_money(text: str, name: str = "--budget", *, zero: bool = False) -> flo
     if _PLAIN.fullmatch(text) and 1 / MAX_VALUE <= float(text) <= MAX_USD:
         return float(text)
     instead = "write 200, $200 or 1.5k"
-    if re.search(_HOUR, text, re.IGNORECASE):
+    if re.search(_HOUR, text.rstrip(), re.IGNORECASE):
         instead = "write a total such as 200, or --hourly for a limit per hour"
         raise refusal(name, text, "is a price per hour, not a total", instead)
     return _usd(text, text, name, instead, zero)
@@ -191,7 +191,8 @@ def parse_money(text: str, name: str = "--budget", *, zero: bool = False) -> flo
 
 def parse_hourly(text: str, name: str = "--hourly") -> float:
     """Read a price per hour such as `30`, `$30/h`, `30 USD/h`; in USD per hour."""
-    return _usd(re.sub(_HOUR, "", text, flags=re.IGNORECASE), text, name, "write 30 or $30/h")
+    amount = re.sub(_HOUR, "", text.rstrip(), flags=re.IGNORECASE)
+    return _usd(amount, text, name, "write 30 or $30/h")
 
 
 def _usd(amount: str, text: str, name: str, instead: str, zero: bool = False) -> float:

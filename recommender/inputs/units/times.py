@@ -24,7 +24,7 @@ _PART = rf"({NUMBER})\s*([A-Za-z]+)\s*"
 _ISO = rf"P(?:({NUMBER})W)?(?:({NUMBER})D)?(?:T(?:({NUMBER})H)?(?:({NUMBER})M)?(?:({NUMBER})S)?)?"
 # 1-12:00:00, 2-00, 36:00:00
 SLURM = r"(?:(\d{1,3})-(?=\d{1,2}(?::|$)))?(\d{1,3})(?:(?<=-\d{2})|:(\d{2}):(\d{2}))"
-_UTC = r"\s*(UTC|GMT)$"
+_UTC = r"(UTC|GMT)$"
 
 
 def parse_duration(
@@ -119,8 +119,11 @@ def brief_duration(seconds: float) -> str:
 def parse_instant(text: str, name: str = "time") -> datetime:
     """Read a moment such as `2026-12-01T08:00Z`; the zone is required."""
     instead = "write it like 2026-12-01T08:00Z or 2026-12-01T08:00+01:00"
+    stem = text.strip()
+    if zone := re.search(_UTC, stem, re.IGNORECASE):
+        stem = f"{stem[: zone.start()].rstrip()}Z"
     try:
-        moment = datetime.fromisoformat(re.sub(_UTC, "Z", text.strip(), flags=re.IGNORECASE))
+        moment = datetime.fromisoformat(stem)
     except ValueError:
         raise refusal(name, text, "is not a date and time", instead) from None
     if moment.tzinfo is None:

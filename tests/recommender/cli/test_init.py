@@ -120,7 +120,7 @@ def test_with_yes_no_question_is_asked(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--model", "Qwen/Qwen2.5-8B"), "did you mean Qwen/Qwen2.5-"),
+        (("--model", "Qwen/Qwenn2.5"), "did you mean Qwen/Qwen2.5-"),
         (("--from", "none.yaml"), "no such file"),
         (("--fetch",), "--fetch needs --model"),
         (("--deadline", "soon"), "--deadline"),

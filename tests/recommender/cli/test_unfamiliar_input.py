@@ -24,7 +24,7 @@ HEAD = "schema: recommend.job/v1\nlike: resnet50-imagenet\n"
         ("--gpu A100-20GB", "--gpu: unknown GPU 'A100-20GB'; did you mean A100?"),
         ("--gpu nvidia-h100", "--gpu: unknown GPU 'nvidia-h100'; did you mean H100?"),
         ("--instance p5", "--instance: unknown instance type 'p5'; did you mean p5*?"),
-        ("--region us", "--region: unknown region 'us'; did you mean us*?"),
+        ("--region eu", "--region: unknown region 'eu'; did you mean eu*?"),
         ("--zone us-west-2a", "AWS zones go by id, such as use1-az3"),
         ("--provider own", "--provider own: no machine of yours is known; name a file: --offers"),
         ("--data-at aws:europe-west4", "--data-at: unknown aws region 'europe-west4'"),

@@ -96,5 +96,5 @@ def test_a_moment_is_the_end_however_long_the_job_has_run(
     run: Run, planner: Planner, deadline: str, elapsed: tuple[str, ...], hours: int
 ) -> None:
     found = run("resnet50-imagenet", "--deadline", deadline, *elapsed, "--table")
-    assert "(deadline Sat 2026-11-21 08:00 UTC)" in " ".join(found.out.split())
+    assert "by Sat 2026-11-21 08:00 UTC" in " ".join(found.out.split())
     assert planner.calls[0]["limits"].deadline_s == hours * 3600

@@ -13,13 +13,13 @@ from recommender.catalogs.catalog import Catalog, extended
 from recommender.catalogs.load import load
 from recommender.catalogs.serialize import write_catalog
 from recommender.catalogs.tables import TABLES
-from recommender.cli.open_catalog import _new_account_quotas
 from recommender.errors import UsageError
 from recommender.export.description import description_of
 from recommender.export.start import usual_target
 from recommender.export.targets import export_files
 from recommender.inputs.offers_file import OwnMachines, read_offers
 from recommender.job.jobfile import find_job
+from recommender.market.account_quotas import quotas_of_account
 from recommender.market.contract import terms_of
 from recommender.market.offer_facts import BOOT_DISK_GIB, HOURS_PER_MONTH, Facts
 from recommender.plan.answer import Answer
@@ -153,7 +153,7 @@ def test_a_single_host_is_one_box_that_is_not_there_at_once(tmp_path: Path) -> N
 
 def test_a_new_account_may_rent_what_the_offer_says(tmp_path: Path) -> None:
     own = read(tmp_path, new_account="0")
-    mine = tuple(q for q in _new_account_quotas(world(own)) if q.provider == "own")
+    mine = tuple(q for q in quotas_of_account("default-new", world(own)) if q.provider == "own")
     assert [(q.quota_family, q.amount) for q in mine] == [("lab", 0.0)]
     assert not asked(replace(own, limits=mine)).plans
     assert plan_of(own).on_request
@@ -161,7 +161,9 @@ def test_a_new_account_may_rent_what_the_offer_says(tmp_path: Path) -> None:
     assert plan_of(read(tmp_path)).startable
     own = read(tmp_path, new_account="0")
     assert asked(own).plans
-    shipped = {q.provider for q in _new_account_quotas(every_cloud()) if q.amount == 0.0}
+    shipped = {
+        q.provider for q in quotas_of_account("default-new", every_cloud()) if q.amount == 0.0
+    }
     assert "digitalocean" in shipped
 
 

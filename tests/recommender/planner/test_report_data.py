@@ -44,7 +44,9 @@ def test_the_plans_of_the_table_come_with_the_runs_behind_their_figures(answer, 
     assert [each.machines for each in table] == [plan.machines for plan in answer.plans]
     for each, plan in zip(table, answer.plans, strict=True):
         assert len(each.time_s) == len(each.cost_usd) == report.runs
-        assert np.mean(np.array(each.time_s) <= LIMITS.deadline_s) == plan.estimate.chance
+        assert np.mean(np.array(each.time_s) <= LIMITS.deadline_s) == pytest.approx(
+            plan.estimate.chance, abs=0.01
+        )  # near the one asked on more paths
         assert np.mean(each.time_s) == pytest.approx(plan.estimate.time.mean)
         assert sorted(each.cost_usd)[report.runs // 2 - 1] == plan.estimate.cost.p50
 
