@@ -5,6 +5,7 @@ machines are away, or where capacity is scarce. x_e machines of each of two or t
 
     step       t = 1/Σ x_e·s_e + max_e c_e(N)       s_e: speed of one machine, N = Σ x_e;
                                                     c_e(N): what N machines like it take besides
+                                                    (under parameter servers t = 1/Σ x_e·s_e(N))
     quota q    Σ u_qe·x_e <= Q_q        hourly  Σ p_e·x_e <= H        N <= the most machines
     deadline   W·t <= D/m               margins m: waits and lost work leave less than the deadline
     min        W·t·Σ p_e·x_e            or, under a budget, the least time at margins of the budget
@@ -194,14 +195,20 @@ def _allowed(site: Site, mixes: Ints, grid: Ints, most: int) -> tuple[Ints, Ints
 
 
 def _estimated(space: Space, index: int, step_s: Floats, entries: Ints, counts: Ints) -> Points:
-    """Cost and time: speeds add up, and all wait for the slowest exchange."""
+    """Cost and time: speeds add up, and all wait for the slowest exchange.
+
+    Workers of parameter servers wait for none: each is as fast as among as many like it.
+    """
     e, machines = space.sites[index].entries, counts.sum(axis=1)
-    one_s = machine_s(step_s)[e.kind]
-    exchange_s = step_s[e.kind[entries], machines[:, None] - 1] - one_s[entries] / machines[:, None]
-    exchange_s = np.where(np.isfinite(exchange_s), exchange_s, 0.0).max(axis=1)
+    one_s = machine_s(step_s)[e.kind[entries]]
+    alike_s = step_s[e.kind[entries], machines[:, None] - 1] * machines[:, None]
+    alike_s = np.where(np.isfinite(alike_s), alike_s, one_s)
+    exchange_s = (alike_s - one_s).max(axis=1) / machines
+    if space.job.sync == "parameter_server":
+        one_s, exchange_s = alike_s, np.zeros(len(machines))
     up = logistic(e.availability_logit)
     there = np.where(e.spot, np.minimum(up ** (1.0 / np.maximum(e.zone_count, 1.0)), 1.0), 1.0)
-    speed = (counts * (there / one_s)[entries]).sum(axis=1)
+    speed = (counts * there[entries] / one_s).sum(axis=1)
     step = 1.0 / np.maximum(speed, 1e-30) + np.maximum(exchange_s, 0.0)
     time_s = space.steps_left * step
     hourly = (counts * (e.usd_per_hour * there)[entries]).sum(axis=1)
