@@ -1,7 +1,8 @@
 """What an answer leads with: the sensible plan, the cheapest, and the fastest or the safest.
 
-All three are in the table; without limits they are points of the cost-time curve. The leading plan
-is the one with the launch command, so that the first line and the command name the same machines.
+All three are in the table, and without limits they need not lie on the cost-time curve. The leading
+plan is the one with the launch command, so that the first line and the command name the same
+machines.
 """
 
 from collections.abc import Callable, Collection, Sequence

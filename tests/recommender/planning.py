@@ -120,6 +120,12 @@ def ask(
     return recommend(what or job(), Limits(**kept), choice or Choice(), catalog=catalog, now=NOW)
 
 
+def curve_of(answer: Answer) -> list[Plan]:
+    """The curve of an answer without limits, but for plans that lead: those may be off it."""
+    picked = set() if answer.trio is None else {pick.rank for pick in answer.trio.picks}
+    return [plan for rank, plan in enumerate(answer.plans, 1) if rank not in picked]
+
+
 def everything(answer: Answer) -> list[Plan]:
     """Every plan that an answer shows anywhere."""
     plans = [*answer.plans, *answer.baselines]

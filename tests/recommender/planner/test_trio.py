@@ -243,8 +243,8 @@ def test_a_plan_counts_with_what_its_evidence_leaves_open() -> None:
 
 def test_a_new_account_is_told_what_it_can_start_where_the_first_plan_needs_a_quota() -> None:
     """Of Google, where new accounts have no such GPU, and of a GPU cloud without quotas."""
-    days, both = Limits(deadline_s=72 * HOUR), Choice(providers=("gcp", "crusoe"))
-    answer = recommend(find_job("gpt2-medium"), days, both, catalog=every_cloud(), now=NOW)
+    week, both = Limits(deadline_s=168 * HOUR), Choice(providers=("gcp", "crusoe"))
+    answer = recommend(find_job("gpt2-xl"), week, both, catalog=every_cloud(), now=NOW)
     assert answer.trio is not None
     assert not answer.trio.sensible.plan.startable
     today = answer.trio.today
