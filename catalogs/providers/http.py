@@ -83,8 +83,11 @@ class Web:
         Raises:
             ProviderError: as `json`; a page is one of before or of elsewhere, or they never end.
         """
-        seen, address = SeenPages(self._provider, _MAX_PAGES), start
+        seen, address, asked = SeenPages(self._provider, _MAX_PAGES), start, set[str]()
         while address:
+            if address in asked:  # which empty pages do not show
+                self._refuse("format", "the pages of a list repeat themselves")
+            asked.add(address)
             page = self.json(address)
             more = page.get(following) or "" if isinstance(page, dict) else None
             if not isinstance(more, str):
