@@ -135,10 +135,12 @@ def one(ending: str, content: str | bytes) -> Callable[[], tuple[Seed, ...]]:
 
 
 def answers() -> tuple[Seed, ...]:
-    """Answers with plans: of each cloud, and of a mix."""
+    """Answers with plans: of many providers, of a mix, and of each cloud alone."""
     found = files("golden_answers/printed", "deadline.json", "mix-quota.json")
-    made = [re.sub(rb'"(?:aws|azure|gcp)"', cloud, found[0][1]) for cloud in CLOUDS]
-    made += [re.sub(rb'"Standard_\w+"', b'"a2-highgpu-1g"', each) for each in made]
+    made = []
+    for cloud, machine in CLOUDS.items():
+        answer = re.sub(rb'("provider": )"\w+"', rb'\1"%s"' % cloud, found[0][1])
+        made.append(re.sub(rb'("instance_type": )"[^"]+"', rb'\1"%s"' % machine, answer))
     return (*found, *((".json", answer) for answer in made))
 
 
@@ -155,7 +157,7 @@ class Reading:
         return [str(place) if word == "FILE" else word for word in self.words]
 
 
-CLOUDS = (b'"aws"', b'"gcp"', b'"azure"')
+CLOUDS = {b"aws": b"p4d.24xlarge", b"gcp": b"a2-highgpu-1g", b"azure": b"Standard_NC24ads_A100_v4"}
 EXPORTS = ("skypilot", "dstack", "slurm", "torchrun", "terraform", "aws-cli", "gcloud", "azure-cli")
 MADE = ("--gpus", "8", "--examples", "50k", "--to", "made.yaml")
 SIZE = (*MADE, "--tokens-per-example", "600")
