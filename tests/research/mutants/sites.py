@@ -120,7 +120,7 @@ def put_into_process(site: Site, file: str) -> None:
     next(itertools.islice(faults(function), site.number, None))  # which leaves the fault in
     (wrong,) = _codes(compile(tree, file, "exec", dont_inherit=True), site.function)
     for each in gc.get_objects():
-        code = each.__code__ if isinstance(each, FunctionType) else wrong
+        code = each.__code__ if issubclass(type(each), FunctionType) else wrong
         if (code.co_filename, code.co_qualname) == (file, site.function) and code is not wrong:
             each.__code__ = wrong
 
