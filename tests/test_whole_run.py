@@ -43,8 +43,8 @@ def test_a_run_is_planned_exported_interrupted_replanned_and_ends_as_if_undistur
     spent_usd = float(usd_per_hour) * progress["uptime_s"] / 3600
     answer = json.loads((tmp_path / "answer.json").read_text("utf-8"))
     (machine,) = answer["plans"][answer["trio"][0]["rank"] - 1]["machines"]
-    rented = (machine["count"], machine["gpus"], machine["gpu"], machine["market"])
-    assert rented == (1, 1, "H100", "spot")
+    assert (machine["count"], machine["gpus"], machine["market"]) == (1, 1, "spot")
+    assert machine["gpu"] in {"H100", "H100-NVL"}  # ties by value
     assert float(usd_per_hour) == pytest.approx(machine["usd_per_hour"], abs=5e-4)
     assert 1 < float(usd_per_hour) < 3
     assert progress["spent_usd"] == pytest.approx(spent_usd, abs=1e-6)
