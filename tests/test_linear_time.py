@@ -40,10 +40,7 @@ FILE_UNITS = (
     "a: 1\n", "(", "-", "a+", "not ", "a(", "$A", "A=$A$A\n", "--a b ", "\\\n", "import a\n",
     "a = 1\n", "if a:\n ",
 )  # fmt: skip
-FILE_LENGTH, FILE_FLOOR_S = (
-    60_000,
-    1.5,
-)  # a linear reader takes 0.5 s at most, a quadratic one minutes
+FILE_LENGTH, FILE_FLOOR_S = 60_000, 1.5  # a linear reader takes 0.5 s, a quadratic one minutes
 FLOOR_S = 0.05  # of a linear search of 20,000 characters: 1 ms; of a quadratic one: 1 s
 
 
