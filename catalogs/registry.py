@@ -112,3 +112,9 @@ def is_confidential(provider: str, instance_type: str) -> bool:
     """Whether a machine can only be rented as a confidential VM."""
     info = CLOUDS.get(provider)
     return info is not None and instance_type.startswith(info.confidential)
+
+
+def is_marketplace(provider: str) -> bool:
+    """Whether its machines are those of many hosts, who ask their own prices."""
+    info = CLOUDS.get(provider)
+    return info is not None and info.marketplace

@@ -12,7 +12,6 @@ def terms_of(facts: Facts, offer: Offer) -> Terms:
     t = facts.catalog.type_of(offer)
     rule = facts.terms(t, offer.market)
     cloud = CLOUDS.get(t.provider)
-    disk = rule.disk_usd_per_gib_month
     return Terms(
         minimum_s=rule.minimum_s,
         step_s=rule.step_s,
@@ -20,9 +19,7 @@ def terms_of(facts: Facts, offer: Offer) -> Terms:
         notice_s=rule.notice_s,
         upfront=rule.upfront,
         egress_usd_per_gb=facts.egress_usd(t, offer.market),
-        disk_usd_per_gib_month=facts.fee(t.provider, "boot_disk_gib_month")
-        if disk is None
-        else disk,
+        disk_usd_per_gib_month=facts.disk_usd(t.provider, offer.market, t.instance_type),
         currency=rule.currency,
         countries=places(rule, offer.provider, offer.region),
         one_host=t.network_basis == ONE_HOST,

@@ -9,7 +9,7 @@ from itertools import permutations
 
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
-from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
+from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS, is_marketplace
 from recommender.catalogs.schema import ONE_HOST, BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
 from recommender.market.account_quotas import AccountQuotas
@@ -160,17 +160,22 @@ class Facts:
 
     def running_fees(self, provider: str, market: str, name: str = "") -> float:
         """Boot disk and address of one running machine, USD per hour."""
-        stated = self.stated_terms(provider, market, name)
-        key = (provider, market, stated.disk_usd_per_gib_month if stated else None)
+        key = (provider, market, self.disk_usd(provider, market, name))
         if key not in self._running:
             item = "ipv4_spot_hour" if market == "spot" else "ipv4_hour"
-            disk = self.fee(provider, "boot_disk_gib_month") if key[2] is None else key[2]
-            self._running[key] = disk * BOOT_DISK_GIB / HOURS_PER_MONTH + self.fee(provider, item)
+            self._running[key] = key[2] * BOOT_DISK_GIB / HOURS_PER_MONTH + self.fee(provider, item)
         return self._running[key]
 
     @cached_property
-    def _running(self) -> dict[tuple[str, str, float | None], float]:
+    def _running(self) -> dict[tuple[str, str, float], float]:
         return {}
+
+    def disk_usd(self, provider: str, market: str, name: str) -> float:
+        """USD per GiB-month of the boot disk of a machine: as its terms say, or as is usual."""
+        stated = self.stated_terms(provider, market, name)
+        if stated is None or stated.disk_usd_per_gib_month is None:
+            return self.fee(provider, "boot_disk_gib_month")
+        return stated.disk_usd_per_gib_month
 
     def egress_usd(self, t: InstanceType, market: str) -> float:
         """USD per GB that leaves a machine's provider."""
@@ -226,7 +231,7 @@ class Facts:
         o = self.catalog.offers
         provider, market = o.provider[row], o.market[row]
         known = self.price_sigma(provider, market, o.as_of[row], o.uncertainty[row])
-        if provider in CLOUDS and CLOUDS[provider].marketplace:
+        if is_marketplace(provider):
             known = math.hypot(known, HOSTS_SD)
         at_floor = o.flag[row] == "floor" and market == "spot" and provider in SPOT_AUCTIONS
         return math.hypot(known, FLOOR_SD) if at_floor else known

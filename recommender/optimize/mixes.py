@@ -127,13 +127,14 @@ def mixes_of(
 
 
 def _of_entries(space: Space, index: int, rows: Ints, step_s: Floats, types: int) -> list[Points]:
-    most = min(space.limits.max_machines, step_s.shape[1])
+    site, most = space.sites[index], min(space.limits.max_machines, step_s.shape[1])
+    alone = most_machines(site, most)
     found = list[Points]()
     for size in range(2, min(types, most, len(rows)) + 1):
-        mixes, grid = _types_of(space, space.sites[index], rows, size), _grid(size, most)
+        mixes, grid = _types_of(space, site, rows, size), _grid(size, most)
         at_once = max(AT_ONCE // max(len(grid), 1), 1)
         parts = [
-            _estimated(space, index, step_s, *_allowed(space.sites[index], some, grid, most))
+            _estimated(space, index, step_s, *_allowed(site, some, grid, alone))
             for some in np.split(mixes, range(at_once, len(mixes), at_once))
         ]
         parts = [part.worth_keeping(space.limits) for part in parts]
@@ -182,10 +183,13 @@ def _grid(size: int, most: int) -> Ints:
     return np.asarray(grid[grid.sum(axis=1) <= most])
 
 
-def _allowed(site: Site, mixes: Ints, grid: Ints, most: int) -> tuple[Ints, Ints]:
-    """The entries and the numbers of machines of the clusters within quotas; (points, size)."""
+def _allowed(site: Site, mixes: Ints, grid: Ints, alone: Ints) -> tuple[Ints, Ints]:
+    """The entries and the numbers of machines of the clusters within quotas; (points, size).
+
+    `alone`: the most machines of each entry of the site without others.
+    """
     entries, counts = np.repeat(mixes, len(grid), axis=0), np.tile(grid, (len(mixes), 1))
-    fits = np.flatnonzero((counts <= most_machines(site, most)[entries]).all(axis=1))
+    fits = np.flatnonzero((counts <= alone[entries]).all(axis=1))
     used = distinct(mixes.ravel())
     for use, quota in zip(site.quota_use, site.quota, strict=True):
         if np.count_nonzero(use[used]) > 1:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from recommender.catalogs.registry import CLOUDS
+from recommender.catalogs.registry import is_marketplace
 from recommender.catalogs.schema import BOOKED
 from recommender.market.offer_facts import Facts, Pool
 from recommender.performance.machines import precision_on
@@ -50,8 +50,7 @@ def _speed(problem: Problem, pool: Pool) -> SpeedEvidence:
 
 def _price(facts: Facts, row: int) -> PriceGrade:
     o = facts.catalog.offers
-    cloud = CLOUDS.get(o.provider[row])
-    if cloud is not None and cloud.marketplace:
+    if is_marketplace(o.provider[row]):
         return "asked"
     if o.kind[row] == "derived":
         return "derived"
