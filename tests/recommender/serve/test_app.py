@@ -33,7 +33,6 @@ from tests.recommender.report.html.reports import Read
 pytest.importorskip("starlette", reason="Starlette is not installed")
 
 JOB = "resnet18-cifar10"
-DAY = "2026-09-01T00:00Z"
 BODY = {"job": JOB, "limits": {"deadline_s": 86400, "max_machines": 4}}
 
 
@@ -56,20 +55,12 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """A server whose process was started on the day of `day`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RECOMMEND_NOW", DAY)
-        made = Client()
-        made.loop.run_until_complete(made.workers.start())
+    made = Client()
+    made.loop.run_until_complete(made.workers.start())
     yield made
     made.workers.end()
     made.loop.run_until_complete(made.http.aclose())
     made.loop.close()
-
-
-@pytest.fixture(autouse=True)
-def day(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOMMEND_NOW", DAY)
 
 
 async def slow(client: Client, receive: Callable[[], Awaitable[dict[str, Any]]]) -> int:
