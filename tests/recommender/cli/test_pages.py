@@ -1,4 +1,4 @@
-"""Commands of SKILL.md, docs/export.md and docs/start.md, run by the real planner."""
+"""Commands of SKILL.md, docs/export.md and docs/index.md, run by the real planner."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_every_command_of_running_a_plan_runs(
 
 
 def test_every_command_of_the_first_two_minutes_runs(run: Run, tmp_path: Path) -> None:
-    found = run_page("docs/start.md", run, tmp_path)
+    found = run_page("docs/index.md", run, tmp_path)
     assert len(found) == 4
     for words, said in found:
         assert said.code in ((0, 3) if "--budget" in words else (0,)), (words, said.err)

@@ -1,4 +1,4 @@
-"""The pictures of docs/gallery.md are what a browser shows today: `pytest -m slow`.
+"""The pictures of docs/report.md are what a browser shows today: `pytest -m slow`.
 
 Fonts differ from machine to machine, so both are compared as 64 by 48 dots. With
 RECOMMEND_UPDATE_GOLDEN=1 the pictures are taken again: look at them.
@@ -72,7 +72,7 @@ def catalog() -> bytes:
         ("catalog", "catalog", (1100, 820), "light", ""),
     ],
 )
-def test_a_picture_of_the_gallery_is_today_s(
+def test_a_picture_of_the_page_is_today_s(
     name: str, page: str, size: tuple[int, int], scheme: str, part: str, browser: Any,
     tmp_path: Path, request: pytest.FixtureRequest,
 ):  # fmt: skip
