@@ -5,7 +5,9 @@ HiGHS runs with one thread and a fixed seed. Its answer counts as a proof only w
 has recomputed every row of the solution in rational arithmetic.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
@@ -106,7 +108,8 @@ def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> S
     if solver == "highs":
         options["random_seed"] = SEED
     try:
-        problem.solve(getattr(pulp, _SOLVERS[solver])(**options))
+        with _nothing_printed():
+            problem.solve(getattr(pulp, _SOLVERS[solver])(**options))
     except pulp.PulpError:
         return Solution("unknown", {})
     if problem.status == pulp.LpStatusInfeasible:
@@ -120,6 +123,23 @@ def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> S
         return Solution("unknown", found)
     objective = sum(factor * found[name] for name, factor in model.objective.items())
     return Solution("optimal", found, objective, {name: row.pi for name, row in rows.items()})
+
+
+@contextmanager
+def _nothing_printed() -> Iterator[None]:
+    """Keep a solver off the standard output: HiGHS 1.16 greets there whatever its options say."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # a program without standard output
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:

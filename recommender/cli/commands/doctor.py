@@ -5,10 +5,8 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -88,17 +86,15 @@ def _packages() -> Check:
 def _solver() -> Check:
     """Solve one small program, as the planner would."""
     try:
-        highs: Any = import_module("highspy")
-        solver = highs.Highs()
-        solver.setOptionValue("output_flag", False)
-        solver.addVar(1.0, 2.0)
-        solver.changeColCost(0, 1.0)
-        solver.run()
-        value = solver.getInfo().objective_function_value
+        from recommender.optimize.linear_program import Model, solve
     except ImportError as error:
         return Check("solver", False, f"HiGHS cannot be loaded ({shown(error)})")
-    good = abs(value - 1.0) < 1e-9
-    return Check("solver", good, f"HiGHS {solver.version()}" + ("" if good else " errs"))
+    model = Model("doctor", objective={"x": 2.0})
+    model.variable("x", 2.0)
+    model.row("half", {"x": 2.0}, ">=", 1.0)
+    found = solve(model)
+    good = found.status == "optimal" and abs(found.objective - 1.0) < 1e-9
+    return Check("solver", good, f"HiGHS {version('highspy')}" + ("" if good else " errs"))
 
 
 def _settings() -> Check:

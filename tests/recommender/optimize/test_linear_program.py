@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 
+import highspy
 import numpy as np
 import pytest
 
@@ -37,6 +38,21 @@ def test_highs_with_and_without_pulp_and_cbc_find_the_same_least(seed: int) -> N
     # CBC writes ten digits of each value into the file that PuLP reads.
     assert one.objective == pytest.approx(other.objective, rel=1e-8)
     assert one.objective == pytest.approx(alone, rel=1e-9)
+
+
+def test_a_solver_that_greets_on_the_standard_output_is_not_heard(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    quiet = highspy.Highs
+
+    def greeting() -> highspy.Highs:
+        os.write(1, b"Running HiGHS\n")
+        return quiet()
+
+    monkeypatch.setattr(highspy, "Highs", greeting)
+    assert solve(cover(0)).status == "optimal"
+    os.write(1, b"an answer\n")
+    assert capfd.readouterr().out == "an answer\n"
 
 
 def test_a_program_without_a_solution_is_infeasible() -> None:
