@@ -339,16 +339,8 @@ class SheetFlags:
 
 @dataclass(frozen=True, slots=True)
 class TraceFlags:
-    """How trace files are read, and which of their series."""
+    """Which series of trace files are read."""
 
-    format: Annotated[
-        Word,
-        _flag(
-            "Trace",
-            "Format of the files, if it is not recognised.",
-            metavar="recommend|spot-traces|preempted|skynomad-probes|aws-prices|bamboo|gcp-operations",
-        ),
-    ] = None
     series: Annotated[
         Words, _flag("Trace", "Only this series; * matches; repeatable.", metavar="NAME")
     ] = None

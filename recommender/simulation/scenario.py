@@ -109,7 +109,6 @@ class WhatIf:
     """The requested changes; none by default."""
 
     trace: Path | None = None
-    form: str = ""  # format of the trace; empty: as recognised
     series: tuple[str, ...] = ()  # of the trace; none: all
     law: RunLaw | None = None
     deflatable: Deflatable | None = None
@@ -139,9 +138,8 @@ def scenario_of(inputs: PathInputs, plan: Plan, what_if: WhatIf) -> Scenario:
             "name spot machines or add --market spot"
         )
     if what_if.trace is not None:
-        return _recorded(
-            inputs, _series(what_if.trace, what_if.form, what_if.series), what_if.trace, machines
-        )
+        series = _series(what_if.trace, what_if.series)
+        return _recorded(inputs, series, what_if.trace, machines)
     if what_if.deflatable is not None:
         return _deflated(inputs, plan, what_if.deflatable, machines)
     if what_if.law is not None:
@@ -166,11 +164,11 @@ def _with_run_law(inputs: PathInputs, law: RunLaw) -> Scenario:
     return Scenario(inputs, ClassCapacity(law), law, words)
 
 
-def _series(path: Path, form: str, wanted: tuple[str, ...]) -> tuple[RecordedSeries, ...]:
+def _series(path: Path, wanted: tuple[str, ...]) -> tuple[RecordedSeries, ...]:
     """The series of a file that say how many machines were up; raises `UsageError`."""
     found = tuple(
         RecordedSeries(tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s)
-        for each in chosen((path,), form, wanted)
+        for each in chosen((path,), wanted)
         if len(each.t_s)
     )
     if not found:

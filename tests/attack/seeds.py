@@ -25,7 +25,6 @@ a,3600,machines,0,,,,,,,,
 a,7200,machines,4,,,,,,,,
 a,90000,end,,,,,,,,,
 """
-SPOT_TRACE = json.dumps({"metadata": {"gap_seconds": 600}, "data": [0, 1, 1, 2, 0] * 40})
 AWS_PRICES = json.dumps({"SpotPriceHistory": [
     {"AvailabilityZone": "us-east-1a", "InstanceType": "p5.48xlarge", "SpotPrice": f"{20 + n}",
      "ProductDescription": "Linux/UNIX", "Timestamp": f"2026-01-0{n}T00:00:00+00:00"}

@@ -109,7 +109,6 @@ KINDS: dict[str, tuple[str, bytes, Read]] = {
     "quotas in YAML": (".yaml", seeds.QUOTAS_YAML.encode(), read_quotas),
     "settings": (".toml", seeds.SETTINGS.encode(), lambda p: settings.load({}, p.parent, {}, p)),
     "trace": (".csv", seeds.TRACE.encode(), read_traces),
-    "spot trace": (".json", seeds.SPOT_TRACE.encode(), lambda p: read_traces(p, "spot-traces")),
     "AWS prices": (".json", seeds.AWS_PRICES.encode(), read_traces),
     "spot laws": (".json", seeds.LAWS.encode(), stored),
     "benchmark record": (".json", dumps(record()).encode(),

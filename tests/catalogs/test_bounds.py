@@ -117,9 +117,8 @@ def test_a_table_of_a_catalog_that_unpacks_to_commas_is_refused(tmp_path: Path) 
 def test_a_trace_that_unpacks_to_commas_is_refused(tmp_path: Path) -> None:
     for name, content in (("commas", bomb()), ("lists", gzip.compress(b"[" + b"[]," * 6_000_000))):
         (tmp_path / name).write_bytes(content)
-        for form in ("", "bamboo", "aws-prices", "recommend"):
-            with pytest.raises(UsageError):
-                read_traces(tmp_path / name, form)
+        with pytest.raises(UsageError):
+            read_traces(tmp_path / name)
 
 
 def test_a_header_of_a_user_table_has_no_thousand_columns() -> None:
@@ -182,7 +181,7 @@ def unknown_laws(path: Path) -> None:
 
 def unknown_events(path: Path) -> None:
     path.write_text("t_s,event\n" + "".join(f"1,{word}\n" for word in WORDS))
-    read_traces(path, "recommend")
+    read_traces(path)
 
 
 def keys_twice(path: Path) -> None:
@@ -232,7 +231,7 @@ def test_a_trace_has_no_hundred_thousand_series(tmp_path: Path) -> None:
     rows = "".join(f"s{n},0,machines,1\ns{n},9,end,\n" for n in range(10_001))
     (tmp_path / "trace.csv").write_text(f"series,t_s,event,value\n{rows}")
     with pytest.raises(UsageError, match="more than 10,000 series"):
-        read_traces(tmp_path / "trace.csv", "recommend")
+        read_traces(tmp_path / "trace.csv")
 
 
 def test_a_file_of_canaries_has_a_size(tmp_path: Path) -> None:

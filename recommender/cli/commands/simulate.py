@@ -187,11 +187,10 @@ def _order(
     changes = [flags.trace, flags.run_law, flags.deflatable]
     if sum(change is not None for change in changes) > 1:
         errors.problems.append("--trace, --run-law and --deflatable exclude each other; keep one")
-    if flags.trace is None and (recording.format or recording.series):
-        errors.problems.append("--format and --series read a trace; give --trace FILE as well")
+    if flags.trace is None and recording.series:
+        errors.problems.append("--series reads a trace; give --trace FILE as well")
     what_if = WhatIf(
         trace=None if flags.trace is None else Path(flags.trace),
-        form=recording.format or "",
         series=tuple(recording.series or ()),
         law=errors.parse(flags.run_law, "--run-law", parse_law, None),
         deflatable=errors.parse(flags.deflatable, "--deflatable", parse_deflatable, None),

@@ -34,7 +34,7 @@ def chosen_series(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
     from recommender.traces.read import chosen
     from recommender.traces.sample import trace_path
 
-    return chosen([trace_path(name) for name in files], flags.format or "", flags.series or ())
+    return chosen([trace_path(name) for name in files], flags.series or ())
 
 
 def fit_trace(
@@ -105,7 +105,7 @@ def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
     """Summarise trace files: places, times, share of time up, and a line over time.
 
     \b
-    recommend trace show us-east-1a_v100_1.json --format spot-traces
+    recommend trace show spot-prices.json
     """
     from recommender.report.traces import series_page
     from recommender.traces.fit import watch
@@ -128,7 +128,7 @@ def convert(
     """Convert trace files to the tool's own format, on standard output or in a file.
 
     \b
-    recommend trace convert us-*_v100_1.json --format spot-traces -o zones.csv.gz
+    recommend trace convert spot-prices.json operations.json -o zones.csv.gz
     """
     from recommender.traces.own_format import write, write_file
 

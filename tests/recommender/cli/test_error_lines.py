@@ -82,9 +82,8 @@ def test_a_setting_of_five_thousand_digits_to_another_base_is_refused(
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("bamboo.csv", f"{LONG},add,n1\n"),
-        ("spot.json", f'{{"metadata": {{"gap_seconds": {LONG[:4000]}}}, "data": [1, 0, 2]}}'),
-        ("spot.json", f'{{"metadata": {{"gap_seconds": 60}}, "data": [1, 0, {LONG[:300]}]}}'),
+        ("prices.json", f'[{{"SpotPrice": {LONG[:4000]}, "Timestamp": "2026-01-01T00:00Z"}}]'),
+        ("operations.json", f'[{{"operationType": "insert", "id": {LONG}}}]'),
         ("own.csv", f"t_s,event,value\n{LONG},machines,1\n"),
     ],
 )

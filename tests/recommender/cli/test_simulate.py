@@ -93,20 +93,6 @@ def test_a_recording_is_replayed(run: Run, tmp_path: Path) -> None:
     assert "recorded: z.csv" in found.out
 
 
-def test_a_recording_in_which_1_may_mean_either_is_named_by_its_format(
-    run: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "z.json").write_text(
-        json.dumps({"metadata": {"gap_seconds": 600}, "data": [0, 0, 0, 1] * 40})
-    )
-    words = (JOB, "1x g5.12xlarge spot us-east-1", "--runs", "256", "--trace", "z.json")
-    found = run(*words)
-    assert (found.code, found.out) == (2, "")
-    assert "--format preempted" in found.err
-    assert "up 75 % of the time" in " ".join(run(*words, "--format", "preempted").out.split())
-    assert "up 25 % of the time" in " ".join(run(*words, "--format", "spot-traces").out.split())
-
-
 def test_some_series_of_a_recording_are_replayed(run: Run, tmp_path: Path) -> None:
     rows = [
         f"{name},{t},{what}"
@@ -145,7 +131,7 @@ WRONG = [
     (("--deflatable", "pressure=10%"), "has no depth"),
     (("--deflatable", "presure=10%,depth=5%"), "did you mean pressure?"),
     (("--runs", "0"), "is zero"),
-    (("--format", "preempted"), "give --trace FILE as well"),
+    (("--series", "a"), "give --trace FILE as well"),
     (("--runs", "90M"), "more than 10,000,000"),
     (("8x", "nothing at all"), "names two regions"),
 ]

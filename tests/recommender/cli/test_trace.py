@@ -107,7 +107,6 @@ def test_a_converted_file_holds_the_same_data(run: Run, zones: Path, tmp_path: P
     ("words", "said"),
     [
         (["fit", "none.csv"], "none.csv: no such file"),
-        (["fit", "zones.csv", "--format", "spot"], "--format: unknown format 'spot'"),
         (["fit", "zones.csv", "-o", "xml"], "--output: unknown value 'xml'"),
         (["fit", "zones.csv", "--store", "gcp:us-central1"], "is not an offer; write PROVIDER:"),
         (["fit", "zones.csv", "--store", "gpc:*:H100:8"], "unknown provider 'gpc'"),

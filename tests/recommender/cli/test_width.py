@@ -1,6 +1,5 @@
 """No view is wider than the terminal, whatever its width; only a word that cannot be cut is."""
 
-import json
 from functools import cache
 from pathlib import Path
 
@@ -81,9 +80,9 @@ def test_a_simulation_fits_the_terminal(run: Run, planner: Planner, width: int) 
 
 
 def test_a_trace_fits_the_terminal(run: Run, width: int) -> None:
-    up = {"metadata": {"gap_seconds": 600}, "data": [int(i % 7 > 1) for i in range(400)]}
-    Path("zone.json").write_text(json.dumps(up), "utf-8")
+    rows = [f"{600 * i},machines,{int(i % 7 > 1)}" for i in range(400)]
+    Path("zone.csv").write_text("\n".join(["t_s,event,value", *rows, "240000,end,"]), "utf-8")
     for command in ("show", "fit"):
-        result = run("trace", command, "zone.json", "--format", "spot-traces")
+        result = run("trace", command, "zone.csv")
         assert result.code == 0, result.err
         assert too_long(result.out, width) == []
