@@ -4,29 +4,20 @@ The position of a plan is its mean cost and its median time, as printed in table
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from typing import TypeVar
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.limits import HOURLY, MAX_OVERHEAD, Limits
-from recommender.plan.plan import Machines, Spread
-from recommender.plan.report_data import SimulatedPlan
+from recommender.plan.report_data import PlanFigures, SimulatedPlan
 
 Each = TypeVar("Each")
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierPoint:
+class FrontierPoint(PlanFigures):
     """One plan of the frontier."""
 
-    machines: tuple[Machines, ...]
-    regions: int  # of its failover list
-    fallback: tuple[Machines, ...]
-    fallback_due_s: float | None  # the deadline that the fallback is started for
-    checkpoint_path: str
-    usd_per_hour: float
-    gpus: int
-    cost: Spread
-    time: Spread
     chance: float  # all limits met
 
 
@@ -62,8 +53,9 @@ def frontier_of(plans: Sequence[SimulatedPlan], limits: Limits) -> Frontier:
     chances = [chance_of(plan, limits) for plan in plans]
     meeting = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
     best = unbeaten(meeting, lambda i: cost_and_time(plans[i]))
-    points = tuple(_point(plans[i], chances[i]) for i in best)
-    return Frontier(points, len(plans), len(meeting))
+    shown = [each.name for each in fields(PlanFigures)]
+    points = (FrontierPoint(*(getattr(plans[i], name) for name in shown), chances[i]) for i in best)
+    return Frontier(tuple(points), len(plans), len(meeting))
 
 
 def cost_and_time(plan: SimulatedPlan) -> tuple[float, float]:
@@ -81,18 +73,3 @@ def unbeaten(
         if time_s < best_s:
             best_s = time_s
             yield each
-
-
-def _point(plan: SimulatedPlan, chance: float) -> FrontierPoint:
-    return FrontierPoint(
-        machines=plan.machines,
-        regions=plan.regions,
-        fallback=plan.fallback,
-        fallback_due_s=plan.fallback_due_s,
-        checkpoint_path=plan.checkpoint_path,
-        usd_per_hour=plan.usd_per_hour,
-        gpus=plan.gpus,
-        cost=plan.cost,
-        time=plan.time,
-        chance=chance,
-    )

@@ -9,20 +9,26 @@ PlanKind = Literal["table", "baseline", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedPlan:
-    """A plan with the cost and time of each simulated run, in the order of the paths."""
+class PlanFigures:
+    """What a view of many plans shows of each."""
 
-    kind: PlanKind
-    number: int  # in the table, or among the baselines, from 1 on; 0 for others
     machines: tuple[Machines, ...]  # at the first place of their failover list
+    regions: int  # of the failover list
     fallback: tuple[Machines, ...]
     fallback_due_s: float | None  # the deadline that the fallback is started for
-    regions: int  # of the failover list
     checkpoint_path: str
     usd_per_hour: float
     gpus: int
     cost: Spread
     time: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPlan(PlanFigures):
+    """A plan with the cost and time of each simulated run, in the order of the paths."""
+
+    kind: PlanKind
+    number: int  # in the table, or among the baselines, from 1 on; 0 for others
     max_usd_per_hour: float
     overhead: float
     cost_usd: tuple[float, ...]  # of each run

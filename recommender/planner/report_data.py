@@ -12,7 +12,9 @@ import numpy as np
 
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate
+from recommender.optimize.pool import shape_of
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
+from recommender.plan.frontier import unbeaten
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import PlanKind, ReportData, SimulatedPlan, Timeline
 from recommender.planner.plan_builder import Evaluated
@@ -21,9 +23,8 @@ from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import PRINTED
 from recommender.planner.swings import swings
 from recommender.planner.timeline import timelines
-from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
-from recommender.risk.run_statistics import Outcomes
+from recommender.risk.run_statistics import OutcomeCache, Outcomes
 
 MAX_OTHER_PLANS = 150  # plans next to those of the table: 1.4 kB each in a page
 MAX_TIMELINES = 12  # plans whose single runs are shown
@@ -40,17 +41,13 @@ class FoundPlan:
 
     candidate: Candidate
     limits: Limits
+    kind: PlanKind = "other"
+    number: int = 0
 
     @property
     def due_s(self) -> float | None:
         """The deadline that decides when its fallback starts; None without a fallback."""
         return None if self.candidate.fallback < 0 else self.limits.deadline_s
-
-    @property
-    def key(self) -> Key:
-        """The key under which two of them are the same plan."""
-        c = self.candidate
-        return (c.site, c.entries, c.counts, c.checkpoint_path, c.fallback, self.due_s, c.early_s)
 
 
 def report_data(
@@ -65,22 +62,25 @@ def report_data(
     `lead` is the number of the leading plan. Unless `with_runs`, single runs and break-evens are
     left out.
     """
-    limits = pool.problem.limits
+    problem = pool.problem
     _select_under_other_limits(pool)
-    known = {_visible_key(pool, FoundPlan(each.candidate, limits)) for each in table}
-    others = _distinct(pool, known)
-    shown = [_shown(pool, each, "table", i) for i, each in enumerate(table, 1)]
-    shown += [_shown(pool, each, "baseline", i) for i, each in enumerate(baselines, 1)]
-    chosen = closest_to_frontier(others, MAX_OTHER_PLANS)
-    simulated = _simulated_plans(pool, chosen)
+    kinds: dict[PlanKind, Sequence[Evaluated]] = {"table": table, "baseline": baselines}
+    named = [
+        FoundPlan(each.candidate, problem.limits, kind, number)
+        for kind, plans in kinds.items()
+        for number, each in enumerate(plans, 1)
+    ]
+    known = {_visible_key(pool, each) for each in named if each.kind == "table"}
+    others = closest_to_frontier(_distinct(pool, known), MAX_OTHER_PLANS)
+    shown = _simulated_plans(pool, named, problem.printed_cache)
     return ReportData(
-        simulated_plans=(*shown, *simulated),
+        simulated_plans=(*shown, *_simulated_plans(pool, others, problem.outcome_cache)),
         timelines=_timelines(pool, table, shown) if with_runs else (),
-        swings=swings(pool.problem, table[:MAX_SWINGS], lead)
+        swings=swings(problem, table[:MAX_SWINGS], lead)
         if with_runs and lead <= MAX_SWINGS
         else (),
         runs=PRINTED,
-        seed=pool.problem.seed,
+        seed=problem.seed,
     )
 
 
@@ -110,7 +110,7 @@ def _other_deadlines(pool: PlanPool) -> list[float]:
     due_s = pool.problem.limits.deadline_s
     if due_s is not None:
         return [share * due_s for share in OTHER_DEADLINES]
-    times = [found_plan.candidate.time_s for found_plan in _found_plans(pool)]
+    times = [each.candidate.time_s for each in _found_plans(pool)]
     if not times:
         return []
     rungs: list[float] = np.geomspace(min(times), max(times), BETWEEN + 2)[1:-1].tolist()
@@ -123,7 +123,8 @@ def _found_plans(pool: PlanPool) -> Iterator[FoundPlan]:
     for (limits, *_), selection in pool.pool.selections.items():
         for candidate in selection.plans[:MAX_OTHER_PLANS]:
             found_plan = FoundPlan(candidate, limits)
-            found.setdefault(found_plan.key, found_plan)
+            key = shape_of(candidate), found_plan.due_s, candidate.early_s
+            found.setdefault(key, found_plan)
     yield from found.values()
 
 
@@ -140,82 +141,52 @@ def _visible_key(pool: PlanPool, found_plan: FoundPlan) -> Key:
 def _distinct(pool: PlanPool, known: set[Key]) -> list[FoundPlan]:
     """The cheapest of each kind of plan that looks like no plan of the table."""
     found: dict[Key, FoundPlan] = {}
-    for found_plan in sorted(
-        _found_plans(pool), key=lambda found_plan: found_plan.candidate.cost_usd
-    ):
-        found.setdefault(_visible_key(pool, found_plan), found_plan)
-    return [found_plan for looks, found_plan in found.items() if looks not in known]
+    for each in sorted(_found_plans(pool), key=lambda each: each.candidate.cost_usd):
+        found.setdefault(_visible_key(pool, each), each)
+    return [each for looks, each in found.items() if looks not in known]
 
 
 def closest_to_frontier(plans: Sequence[FoundPlan], most: int) -> list[FoundPlan]:
     """Plans in layers: the frontier, then the frontier of the rest, and so on."""
-    left = sorted(
-        plans, key=lambda found_plan: (found_plan.candidate.cost_usd, found_plan.candidate.time_s)
-    )
-    kept: list[FoundPlan] = []
+    left, kept = dict(enumerate(plans)), list[FoundPlan]()
     while left and len(kept) < most:
-        best_s = np.inf
-        layer: list[FoundPlan] = []
-        rest: list[FoundPlan] = []
-        for found_plan in left:
-            (layer if found_plan.candidate.time_s < best_s else rest).append(found_plan)
-            best_s = min(best_s, found_plan.candidate.time_s)
-        kept, left = kept + layer, rest
+        for row in list(unbeaten(left, lambda row: _cost_and_time(plans[row]))):
+            kept.append(left.pop(row))
     return kept[:most]
 
 
-def _shown(pool: PlanPool, each: Evaluated, kind: PlanKind, number: int) -> SimulatedPlan:
-    """A plan of the answer on the paths behind its printed figures."""
-    problem = pool.problem
-    paths = simulate_paths(each.inputs, problem.limits.deadline_s, PRINTED, problem.seed)
-    plan, fallback = each.plan, each.plan.fallback
-    return SimulatedPlan(
-        kind=kind,
-        number=number,
-        machines=plan.machines,
-        fallback=() if fallback is None else fallback.machines,
-        fallback_due_s=None if fallback is None else problem.limits.deadline_s,
-        regions=len({site.region for site in plan.sites}),
-        checkpoint_path=plan.checkpointing.path,
-        usd_per_hour=plan.usd_per_hour,
-        gpus=plan.gpus,
-        cost=plan.estimate.cost,
-        time=plan.estimate.time,
-        max_usd_per_hour=plan.max_usd_per_hour,
-        overhead=plan.estimate.overhead,
-        cost_usd=tuple(paths.cost_usd[0].tolist()),
-        time_s=tuple(paths.time_s[0].tolist()),
-    )
+def _cost_and_time(each: FoundPlan) -> tuple[float, float]:
+    return each.candidate.cost_usd, each.candidate.time_s
 
 
-def _simulated_plans(pool: PlanPool, chosen: Sequence[FoundPlan]) -> list[SimulatedPlan]:
-    """Plans on the paths of a search; those of one deadline simulated at once."""
-    details = [
-        pool.builder.under(found_plan.limits).details(found_plan.candidate) for found_plan in chosen
-    ]
-    plans: dict[int, SimulatedPlan] = {}
-    for due_s in dict.fromkeys(found_plan.due_s for found_plan in chosen):
-        rows = [row for row, found_plan in enumerate(chosen) if found_plan.due_s == due_s]
+def _simulated_plans(
+    pool: PlanPool, plans: Sequence[FoundPlan], cache: OutcomeCache
+) -> list[SimulatedPlan]:
+    """Plans on the paths of a cache; those of one deadline simulated at once."""
+    details = [pool.builder.under(each.limits).details(each.candidate) for each in plans]
+    found: dict[int, SimulatedPlan] = {}
+    for due_s in dict.fromkeys(each.due_s for each in plans):
+        rows = [row for row, each in enumerate(plans) if each.due_s == due_s]
         inputs = PathInputs.joined([details[row].inputs for row in rows])
-        found = pool.problem.outcome_cache.outcomes(inputs, due_s)
+        outcomes = cache.outcomes(inputs, due_s)
         for place, row in enumerate(rows):
-            plans[row] = _simulated_plan(chosen[row], details[row], found, place)
-    return [plan for _, plan in sorted(plans.items())]
+            found[row] = _simulated_plan(plans[row], details[row], outcomes, place)
+    return [found[row] for row in range(len(plans))]
 
 
 def _simulated_plan(
-    found_plan: FoundPlan, details: PlanDetails, found: Outcomes, row: int
+    plan: FoundPlan, details: PlanDetails, found: Outcomes, row: int
 ) -> SimulatedPlan:
     """A plan and one row of outcomes."""
     cost, time = found.cost_usd[row], found.time_s[row]
     return SimulatedPlan(
-        kind="other",
-        number=0,
+        kind=plan.kind,
+        number=plan.number,
         machines=details.machines,
         fallback=details.fallback_machines,
-        fallback_due_s=found_plan.due_s,
-        regions=_regions(details),
-        checkpoint_path=CHECKPOINT_PATHS[found_plan.candidate.checkpoint_path],
+        fallback_due_s=plan.due_s,
+        regions=len({site.region for site in details.sites}),
+        checkpoint_path=CHECKPOINT_PATHS[plan.candidate.checkpoint_path],
         usd_per_hour=details.usd_per_hour,
         gpus=sum(m.count * m.gpus for m in details.machines),
         cost=spread_of(cost, float(found.expected_usd[row])),
@@ -225,7 +196,3 @@ def _simulated_plan(
         cost_usd=tuple(cost.tolist()),
         time_s=tuple(time.tolist()),
     )
-
-
-def _regions(details: PlanDetails) -> int:
-    return len({site.region for site in details.sites})

@@ -28,27 +28,37 @@ PATHS = 512
 REACH, FACTORS = 3.0, 9  # factors tried from 1/3 to 3; an odd number, so that 1 is one of them
 MIN_SWING = 1e-3  # a swing of the cost and the time below this is none
 
+COST, TIME, MEDIAN, CHANCE = range(4)  # mean, trimmed mean, median, of all limits
+
+Rented = Callable[[Plan], Sequence[Machines]]  # the machines of a plan that a figure concerns
 Change = Callable[[PathInputs, Floats], PathInputs]  # path inputs under a factor each
 
 
 @dataclass(frozen=True)
 class Figure:
-    """An uncertain figure: the plans it concerns, its range, and what it changes."""
+    """An uncertain figure of some machines, its range, and what it changes."""
 
     what: str
     why: str
     low: float
     high: float
-    concerns: Callable[[Plan], bool]
+    word: str  # field of `Machines` by which plans share it
+    rented: Rented
     change: Change
+
+    def of(self, plan: Plan) -> set[str]:
+        """The machines of a plan that have it, by name."""
+        return {getattr(machines, self.word) for machines in self.rented(plan)}
 
 
 def swings(problem: Problem, table: Sequence[Evaluated], lead: int) -> tuple[Swing, ...]:
     """The swings of plan number `lead` against the other plans of the table, the widest first."""
     if not 0 < lead <= len(table):
         return ()
+    plan = table[lead - 1].plan
     base = _tried(problem, table, np.ones(1), lambda inputs, _: inputs)
-    found = [_swing(problem, table, base, lead, figure) for figure in _figures(table[lead - 1])]
+    figures = [figure for figure in _figures(plan) if figure.of(plan)]
+    found = [_swing(problem, table, base, lead - 1, figure) for figure in figures]
     kept = [swing for swing in found if width(swing) > MIN_SWING or swing.break_evens]
     return tuple(sorted(kept, key=lambda swing: -width(swing)))
 
@@ -62,161 +72,91 @@ def width(swing: Swing) -> float:
 # What may be otherwise
 
 
-def _figures(lead: Evaluated) -> Iterator[Figure]:
+def _figures(plan: Plan) -> tuple[Figure, ...]:
     """Speed, prices and the spot law of the plan that leads."""
-    plan, estimate = lead.plan, lead.plan.estimate
-    gpus = {m.gpu for m in plan.machines}
-    spread = float(np.exp(Z_90 * estimate.speed_sigma))
-    yield Figure(
-        f"speed of {_names(gpus)}", "its middle 90 %", 1.0 / spread, spread,
-        lambda other: bool(gpus & {m.gpu for m in other.machines}), _speed,
+    sds = plan.estimate.speed_sigma, max(plan.estimate.price_sigma, 0.05)
+    slow, drift = (float(np.exp(Z_90 * sd)) for sd in sds)
+    known = "its middle 90 %"
+    return (
+        Figure("speed of", known, 1.0 / slow, slow, "gpu", lambda plan: plan.machines,
+               lambda p, factor: replace(p, work_s=p.work_s / factor)),
+        Figure("spot price of", known, 1.0 / drift, drift, "instance_type", _on_spot,
+               _times("spot_usd_per_hour")),
+        Figure("time between interruptions of", "half or twice as long", 0.5, 2.0, "gpu", _on_spot,
+               _times("run_mean_s")),
+        Figure("odds of spot capacity for", "half or twice the odds", 0.5, 2.0, "gpu", _on_spot,
+               lambda p, odds: replace(p, availability_logit=p.availability_logit + np.log(odds))),
+        Figure("on-demand price of", "a tenth less or more", 0.9, 1.1, "instance_type", _on_demand,
+               _times("base_usd_per_hour", "fallback_usd_per_hour")),
     )  # fmt: skip
-    spot = {m.instance_type for m in plan.machines if m.market == "spot"}
-    if spot:
-        yield from _of_spot(lead, spot)
-    rented = {m.instance_type for m in _on_demand(plan)}
-    if rented:
-        yield Figure(
-            f"on-demand price of {_names(rented)}", "a tenth less or more", 0.9, 1.1,
-            lambda other: bool(rented & {m.instance_type for m in _on_demand(other)}),
-            _on_demand_price,
-        )  # fmt: skip
 
 
-def _of_spot(lead: Evaluated, spot: set[str]) -> Iterator[Figure]:
-    sigma = max(lead.plan.estimate.price_sigma, 0.05)
-    drift = float(np.exp(Z_90 * sigma))
-    gpus = {m.gpu for m in lead.plan.machines if m.market == "spot"}
-
-    def same_type(other: Plan) -> bool:
-        return bool(spot & {m.instance_type for m in other.machines if m.market == "spot"})
-
-    def same_gpu(other: Plan) -> bool:
-        return bool(gpus & {m.gpu for m in other.machines if m.market == "spot"})
-
-    yield Figure(f"spot price of {_names(spot)}", "its middle 90 %", 1.0 / drift, drift,
-                 same_type, _spot_price)  # fmt: skip
-    yield Figure(f"time between interruptions of {_names(gpus)}", "half or twice as long", 0.5, 2.0,
-                 same_gpu, _run_length)  # fmt: skip
-    yield Figure(f"odds of spot capacity for {_names(gpus)}", "half or twice the odds", 0.5, 2.0,
-                 same_gpu, _availability)  # fmt: skip
+def _on_spot(plan: Plan) -> Sequence[Machines]:
+    return [m for m in plan.machines if m.market == "spot"]
 
 
-def _names(words: set[str]) -> str:
-    return " and ".join(sorted(words))
-
-
-def _on_demand(plan: Plan) -> tuple[Machines, ...]:
+def _on_demand(plan: Plan) -> Sequence[Machines]:
     """Machines on demand, of the cluster and of the fallback."""
     fallback = () if plan.fallback is None else plan.fallback.machines
     return (*(m for m in plan.machines if m.market != "spot"), *fallback)
 
 
-def _speed(p: PathInputs, factor: Floats) -> PathInputs:
-    return replace(p, work_s=p.work_s / factor)
-
-
-def _spot_price(p: PathInputs, factor: Floats) -> PathInputs:
-    return replace(p, spot_usd_per_hour=p.spot_usd_per_hour * factor)
-
-
-def _on_demand_price(p: PathInputs, factor: Floats) -> PathInputs:
-    return replace(
-        p,
-        base_usd_per_hour=p.base_usd_per_hour * factor,
-        fallback_usd_per_hour=p.fallback_usd_per_hour * factor,
-    )
-
-
-def _run_length(p: PathInputs, factor: Floats) -> PathInputs:
-    return replace(p, run_mean_s=p.run_mean_s * factor)
-
-
-def _availability(p: PathInputs, factor: Floats) -> PathInputs:
-    return replace(p, availability_logit=p.availability_logit + np.log(factor))
+def _times(*names: str) -> Change:
+    return lambda p, factor: replace(p, **{name: getattr(p, name) * factor for name in names})
 
 
 # What it does
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """Plans under factors; every field has shape (factors, plans)."""
-
-    cost_usd: Floats  # mean
-    time_s: Floats  # trimmed mean
-    median_s: Floats
-    chance: Floats
-
-    def with_columns(self, columns: Sequence[int], others: "Tried") -> "Tried":
-        """One row of plans under every factor of the others, which are in their columns."""
-        return Tried(*(self._put(name, columns, others) for name in self.__slots__))
-
-    def _put(self, name: str, columns: Sequence[int], others: "Tried") -> Floats:
-        values: Floats = np.repeat(getattr(self, name), len(others.cost_usd), axis=0)
-        values[:, columns] = getattr(others, name)
-        return values
-
-
 def _swing(
-    problem: Problem, table: Sequence[Evaluated], base: Tried, lead: int, figure: Figure
+    problem: Problem, table: Sequence[Evaluated], base: Floats, lead: int, figure: Figure
 ) -> Swing:
     grid = np.geomspace(1.0 / REACH, REACH, FACTORS)
     grid[FACTORS // 2] = 1.0
     factors = np.concatenate([grid, [figure.low, figure.high]])
-    concerned = [column for column, each in enumerate(table) if figure.concerns(each.plan)]
-    moved = _tried(problem, [table[column] for column in concerned], factors, figure.change)
-    found = base.with_columns(concerned, moved)
-    ends = [
-        _end(table[lead - 1].plan, found, lead - 1, row, float(factors[row]))
+    plan, found = table[lead].plan, np.repeat(base, len(factors), axis=1)
+    mine = figure.of(plan)
+    concerned = [column for column, each in enumerate(table) if mine & figure.of(each.plan)]
+    some = [table[column] for column in concerned]
+    found[:, :, concerned] = _tried(problem, some, factors, figure.change)
+    low, high = (
+        _end(plan, found[:, row, lead], found[:, FACTORS // 2, lead], float(factors[row]))
         for row in (FACTORS, FACTORS + 1)
-    ]
-    evens = _break_evens(problem, grid, _first(found, FACTORS), lead - 1)
-    return Swing(figure.what, figure.why, ends[0], ends[1], tuple(evens))
+    )
+    evens = _break_evens(problem, grid, found[:, :FACTORS], lead)
+    return Swing(f"{figure.what} {' and '.join(sorted(mine))}", figure.why, low, high, tuple(evens))
 
 
-def _tried(problem: Problem, table: Sequence[Evaluated], factors: Floats, change: Change) -> Tried:
-    """Every plan under every factor, on common random numbers."""
+def _tried(problem: Problem, table: Sequence[Evaluated], factors: Floats, change: Change) -> Floats:
+    """Every plan under every factor, on common random numbers; shape (4, factors, plans)."""
     one = PathInputs.joined([each.inputs for each in table])
     many = one.take(np.tile(np.arange(len(table)), len(factors)))
     many = change(many, np.repeat(factors, len(table)))
     limits = problem.limits
     paths = simulate_paths(many, limits.deadline_s, PATHS, problem.seed)
-    shape = (len(factors), len(table))
     medians = np.array([quantiles(times, 0.5)[0] for times in paths.time_s])
-    return Tried(
-        paths.expected_usd.mean(axis=1).reshape(shape),
-        trimmed_mean(paths.time_s).reshape(shape),
-        medians.reshape(shape),
-        chance_of(limits, paths, many).reshape(shape),
-    )
+    means, chances = paths.expected_usd.mean(axis=1), chance_of(limits, paths, many)
+    found = np.stack([means, trimmed_mean(paths.time_s), medians, chances])
+    return found.reshape(4, len(factors), len(table))
 
 
-def _first(found: Tried, rows: int) -> Tried:
-    return Tried(*(getattr(found, name)[:rows] for name in Tried.__slots__))
-
-
-def _end(plan: Plan, found: Tried, column: int, row: int, factor: float) -> SwingEnd:
+def _end(plan: Plan, moved: Floats, usual: Floats, factor: float) -> SwingEnd:
     """The printed figures of a plan, moved as they move on these paths."""
-    middle, estimate = FACTORS // 2, plan.estimate
-
-    def moved(values: Floats) -> float:
-        return float(values[row, column] / values[middle, column])
-
-    chance = estimate.chance + float(found.chance[row, column] - found.chance[middle, column])
+    estimate = plan.estimate
+    chance = estimate.chance + float(moved[CHANCE] - usual[CHANCE])
     return SwingEnd(
         factor=factor,
-        cost_usd=estimate.cost.mean * moved(found.cost_usd),
-        time_s=estimate.time.p50 * moved(found.median_s),
+        cost_usd=estimate.cost.mean * float(moved[COST] / usual[COST]),
+        time_s=estimate.time.p50 * float(moved[MEDIAN] / usual[MEDIAN]),
         chance=min(max(chance, 0.0), 1.0),
     )
 
 
-def _break_evens(problem: Problem, grid: Floats, found: Tried, lead: int) -> Iterator[BreakEven]:
+def _break_evens(problem: Problem, grid: Floats, found: Floats, lead: int) -> Iterator[BreakEven]:
     """On either side of 1 the nearest factor from which on the answer is another."""
     limits = problem.limits
-    goal = found.time_s if limits.goal == "time" else found.cost_usd
-    short = limits.confidence - found.chance  # above 0: the limits are missed
+    goal = found[TIME if limits.goal == "time" else COST]
+    short = limits.confidence - found[CHANCE]  # above 0: the limits are missed
     for step in (-1, 1):
         crossed = [(_crossing(grid, short[:, lead], step), 0)]
         for other in range(goal.shape[1]):
