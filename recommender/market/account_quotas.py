@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property
 from typing import Literal
 
 from recommender.catalogs.catalog import Catalog
@@ -39,36 +39,19 @@ class QuotaIndex:
         for number, (provider, family, _, region, _) in enumerate(least):
             self._found.setdefault((provider, family, region), []).append(number)
 
-    def __bool__(self) -> bool:
-        return bool(self._limits)
-
     def of(
         self, provider: str, market: str, region: str, names: Sequence[str]
     ) -> tuple[QuotaLimit, ...]:
         """The quotas of a location with one of these names, in the order given."""
-        numbers: list[int] = []
-        for name in names:
-            for where in ("", region):
-                numbers += self._found.get((provider, name.casefold(), where), ())
-        found = [self._limits[number] for number in sorted({*numbers})]
+        find = self._found.get
+        numbers = {
+            number
+            for name in names
+            for where in ("", region)
+            for number in find((provider, name.casefold(), where), ())
+        }
+        found = (self._limits[number] for number in sorted(numbers))
         return tuple([limit for limit in found if limit.market in ("any", market)])
-
-    def of_each(
-        self,
-        provider: str,
-        names: Iterable[str],
-        markets: Iterable[str],
-        regions: Iterable[str],
-    ) -> Iterator[Sequence[QuotaLimit]]:
-        """The quotas of many locations, by one name each; 100,000 take as long as an answer."""
-        found, all_limits = self._found, self._limits
-        for name, market, region in zip(names, markets, regions, strict=True):
-            name = name.casefold()
-            numbers = found.get((provider, name, region), ())
-            if region:
-                numbers = (*numbers, *found.get((provider, name, ""), ()))
-            limits = [all_limits[number] for number in numbers]
-            yield [limit for limit in limits if limit.market in ("any", market)]
 
 
 @dataclass(frozen=True)
@@ -101,12 +84,11 @@ class AccountQuotas:
         over = self._index.of(t.provider, market, region, OVER.get(t.provider, ()))
         if t.gpus == 0:
             over = tuple(each for each in over if each.unit == "vcpu")
-        if named and quota is not None:
-            return tuple(dict.fromkeys((*named, *self._shared(quota, region), *over)))
-        if named and over:
-            return tuple(dict.fromkeys((*named, *over)))
-        if named or t.provider not in self.given:
-            return named
+        if named:
+            shared = () if quota is None else self._shared(quota, region)
+            return tuple(dict.fromkeys((*named, *shared, *over)))
+        if t.provider not in self.given:
+            return ()
         name = t.quota_family if quota is None else quota.name
         return (QuotaLimit(t.provider, name, "any", "", "machine", 0.0),)
 
@@ -115,19 +97,13 @@ class AccountQuotas:
         place, names = (t.provider, market, region), quota_names(t, self.quota(t, market))
         return self._index.of(*place, names) or self._index.of(*place, (OTHERS,))
 
-    def _shared(self, quota: Quota, region: str) -> tuple[QuotaLimit, ...]:
-        """One quota of the provider whose families the user gave one by one.
+    @cached_property
+    def _shared(self) -> Callable[[Quota, str], tuple[QuotaLimit, ...]]:
+        """One quota of the provider, in a region, whose families the user gave one by one.
 
         Their machines count together, up to the most that is given for one of them.
         """
-        key = (quota.provider, quota.name, quota.market, region)
-        if key not in self._of_families:
-            self._of_families[key] = self._joint(quota, region)
-        return self._of_families[key]
-
-    @cached_property
-    def _of_families(self) -> dict[tuple[str, str, str, str], tuple[QuotaLimit, ...]]:
-        return {}
+        return cache(self._joint)
 
     def _joint(self, quota: Quota, region: str) -> tuple[QuotaLimit, ...]:
         types = self._types_by_quota.get((quota.provider, quota.name, quota.market), [])
@@ -180,21 +156,10 @@ class AccountQuotas:
             return float("inf")
         return _most(t, self.of(t, market, region))
 
-    def most_own(
-        self,
-        names: Sequence[str],
-        like: Iterable[InstanceType],
-        markets: Sequence[str],
-        regions: Sequence[str],
-    ) -> list[float]:
-        """The number of each of the user's own machines; `like` have the same hardware."""
-        index = self._index
-        named = index.of_each(OWN, names, markets, regions)
-        places = zip(named, like, markets, regions, strict=True)
-        return [
-            _most(t, limits or index.of(OWN, market, region, (OTHERS,)))
-            for limits, t, market, region in places
-        ]
+    def most_own(self, name: str, like: InstanceType, market: str, region: str) -> float:
+        """The number of one of the user's own machines; `like` has the same hardware."""
+        place, index = (OWN, market, region), self._index
+        return _most(like, index.of(*place, (name,)) or index.of(*place, (OTHERS,)))
 
 
 def quotas_of_account(word: str, catalog: Catalog) -> tuple[QuotaLimit, ...]:

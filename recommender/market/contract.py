@@ -2,7 +2,7 @@
 
 from recommender.catalogs.countries import countries_of
 from recommender.catalogs.registry import CLOUDS
-from recommender.catalogs.schema import ONE_HOST, BillingRule, Offer
+from recommender.catalogs.schema import ONE_HOST, Offer
 from recommender.market.offer_facts import Facts
 from recommender.plan.plan import Terms
 
@@ -21,15 +21,10 @@ def terms_of(facts: Facts, offer: Offer) -> Terms:
         egress_usd_per_gb=facts.egress_usd(t, offer.market),
         disk_usd_per_gib_month=facts.disk_usd(t.provider, offer.market, t.instance_type),
         currency=rule.currency,
-        countries=places(rule, offer.provider, offer.region),
+        countries=rule.countries or tuple(sorted(countries_of(offer.provider, offer.region))),
         one_host=t.network_basis == ONE_HOST,
         rdma=t.network_kind == "rdma" and bool(t.network_gbit_per_s),
         new_account=rule.new_account,
         launcher=rule.launcher or (cloud.sky_name if cloud else ""),
         rented_as=rule.rented_as or (offer.instance_type if cloud else ""),
     )
-
-
-def places(rule: BillingRule, provider: str, region: str) -> tuple[str, ...]:
-    """The countries that a machine may be in: as stated, or those of its region."""
-    return rule.countries or tuple(sorted(countries_of(provider, region)))

@@ -121,54 +121,30 @@ class OwnOffers:
         self, rows: Sequence[int], usd: Sequence[float], apart: Iterable[Hashable]
     ) -> set[int]:
         """The own offers that none beats of the same hardware, market and capacity."""
-        o = self.facts.catalog.offers
+        facts, o, types = self.facts, self.facts.catalog.offers, self.facts.catalog.instance_types
         names, markets = [o.instance_type[row] for row in rows], [o.market[row] for row in rows]
         kinds = [self.kinds[OWN, name] for name in names]
-        laws = self._laws(rows, names, markets, kinds)
-        stated = self.facts.stated_terms
-        terms = [stated(OWN, m, name) for m, name in zip(markets, names, strict=True)]
-        kind_of_terms = (t and replace(t, instance_type="") for t in terms)
-        alike = list(zip(kinds, markets, laws, apart, kind_of_terms, strict=True))
-        machines = self._most_machines(rows, names, markets, kinds)
-        kept = undominated_by_count(alike, usd, machines, self.max_machines)
-        return {rows[place] for place in kept}
-
-    def _laws(
-        self,
-        rows: Sequence[int],
-        names: Sequence[str],
-        markets: Sequence[str],
-        kinds: Sequence[int],
-    ) -> list[object]:
-        """How the capacity of each offer comes and goes, worked out once for all alike."""
-        facts, types, counted = self.facts, self.facts.catalog.instance_types, self.facts.counted
         traced = "spot" if facts.choice.spot_laws else ""  # where each place may have its own law
         places = (row if market == traced else 0 for row, market in zip(rows, markets, strict=True))
-        of_counts = (name in counted for name in names)
-        alike = list(zip(kinds, markets, of_counts, places, strict=True))
-        some = dict(zip(alike, zip(names, markets, rows, strict=True), strict=True))
-        laws = {
+        counted = (name in facts.counted for name in names)
+        there = list(zip(kinds, markets, counted, places, strict=True))
+        some = dict(zip(there, zip(names, markets, rows, strict=True), strict=True))
+        laws = {  # worked out once for all alike
             key: facts.there(types[OWN, name], market, (row,))
             for key, (name, market, row) in some.items()
         }
-        return [laws[key] for key in alike]
-
-    def _most_machines(
-        self,
-        rows: Sequence[int],
-        names: Sequence[str],
-        markets: Sequence[str],
-        kinds: Sequence[int],
-    ) -> list[float]:
-        """How many machines of each offer the quotas allow."""
-        facts, types = self.facts, self.facts.catalog.instance_types
-        if not any(quota.provider == OWN for quota in facts.choice.quotas):
-            return [math.inf] * len(rows)
-        like = {
-            kind: types[OWN, name] for kind, name in dict(zip(kinds, names, strict=True)).items()
-        }
-        regions = [facts.catalog.offers.region[row] for row in rows]
-        return facts.quotas.most_own(names, [like[kind] for kind in kinds], markets, regions)
+        terms = (facts.stated_terms(OWN, m, name) for m, name in zip(markets, names, strict=True))
+        kind_of_terms = (t and replace(t, instance_type="") for t in terms)
+        ways = map(laws.__getitem__, there)
+        alike = list(zip(kinds, markets, ways, apart, kind_of_terms, strict=True))
+        machines = [math.inf] * len(rows)
+        if any(quota.provider == OWN for quota in facts.choice.quotas):
+            last = dict(zip(kinds, names, strict=True))
+            like = {kind: types[OWN, name] for kind, name in last.items()}
+            regions, hardware = (o.region[row] for row in rows), map(like.__getitem__, kinds)
+            machines = list(map(facts.quotas.most_own, names, hardware, markets, regions))
+        kept = undominated_by_count(alike, usd, machines, self.max_machines)
+        return {rows[place] for place in kept}
 
 
 def undominated_pools(entries: OfferEntries, pools: list[Pool]) -> list[Pool]:

@@ -1,6 +1,7 @@
 """Converts offers to the optimiser's numbers: prices, laws of runs and waits, start-up times."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import is_confidential
 from recommender.catalogs.schema import BOOKED
 from recommender.market.offer_facts import (
+    GB,
     GIB,
     Facts,
     Pool,
@@ -18,10 +21,11 @@ from recommender.market.offer_facts import (
     places_of,
     save_usd,
 )
-from recommender.optimize.space import Entries
+from recommender.optimize.space import Entries, Tier
 from recommender.performance.checkpoint_transfer import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
 
+TIER_TYPES = 3  # CPU types per region that are tried as a memory tier
 CORRELATION_ACROSS = 0.07  # of two regions' spot states; AWS and GCP traces 2022-2025
 
 _TYPES: dict[str, np.dtype[Any]] = {
@@ -103,7 +107,7 @@ class OfferEntries:
         head = (
             pool.kind,
             first,
-            self.region_number(provider, o.region[first]),
+            self._regions[provider, o.region[first]],
             pool.spot,
             market in BOOKED,
             self.machine_usd(pool),
@@ -144,12 +148,9 @@ class OfferEntries:
         )
         return (*head, *capacity, spread, *bill, share, wait)
 
-    def region_number(self, provider: str, region: str) -> int:
-        """A number for a region, the same in every site."""
-        return self._regions[provider, region]
-
     @cached_property
     def _regions(self) -> dict[tuple[str, str], int]:
+        """A number for each region, the same in every site."""
         o = self.facts.catalog.offers
         names = sorted(set(zip(o.provider, o.region, strict=True)))
         return {name: number for number, name in enumerate(names)}
@@ -166,7 +167,40 @@ class OfferEntries:
         """Seconds from the request of a machine until its program has read its first data."""
         facts = self.facts
         copied = facts.staged_gib * GIB + facts.base_weight_bytes
+        boot_s = facts.boot_s(pool.type.provider, pool.type.gpus)
         if not copied:
-            return facts.boot_s(pool.type)
+            return boot_s
         store = float(object_store_rate(np.array([network_of(pool.type)[0]]))[0])
-        return facts.boot_s(pool.type) + copied / min(store, disk_bytes_per_s(pool.type))
+        return boot_s + copied / min(store, disk_bytes_per_s(pool.type))
+
+    def tier_of(self, provider: str, regions: Sequence[str]) -> Tier:
+        """The cheapest CPU machines of each region, which could receive checkpoints in memory."""
+        found = [row for region in regions for row in self._cpu_rows.get((provider, region), ())]
+        o, types = self.facts.catalog.offers, self.facts.catalog.instance_types
+        shapes = [types[provider, o.instance_type[r]] for r in found]
+        fees, numbers = self.facts.running_fees(provider, "on_demand"), self._regions
+        return Tier(
+            offer=np.array(found, dtype=np.int64),
+            region=np.array([numbers[provider, o.region[r]] for r in found], dtype=np.int64),
+            usd_per_hour=np.array([self.facts.planning_price(r) + fees for r in found]),
+            memory_bytes=np.array([t.memory_gib * 0.9 * GIB for t in shapes]),
+            network_bytes_per_s=np.array([(t.network_gbit_per_s or 1.0) * GB / 8 for t in shapes]),
+        )
+
+    @cached_property
+    def _cpu_rows(self) -> dict[tuple[str, str], list[int]]:
+        """The cheapest CPU machines of each region."""
+        catalog, found = self.facts.catalog, defaultdict(list)
+        o = catalog.offers
+        types, like = catalog.instance_types, catalog.like
+        cpu = {key for key in types if not types[like(key)].gpu}
+        for row in range(len(o)):
+            key = (o.provider[row], o.instance_type[row])
+            if key not in cpu or is_confidential(*key) != self.facts.choice.confidential:
+                continue
+            if o.market[row] == "on_demand" and o.obtainable[row] == "open":
+                found[o.provider[row], o.region[row]].append(row)
+        return {
+            key: sorted(rows, key=lambda r: (o.usd_per_hour[r], o.instance_type[r]))[:TIER_TYPES]
+            for key, rows in found.items()
+        }

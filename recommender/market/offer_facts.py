@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from functools import cache, cached_property
 from itertools import permutations
@@ -13,8 +13,8 @@ from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS, is_marketp
 from recommender.catalogs.schema import ONE_HOST, BillingRule, InstanceType, SpotClass
 from recommender.job.job import Job
 from recommender.market.account_quotas import AccountQuotas
-from recommender.market.quotes import expected_quote, median, persistence
-from recommender.market.user_spot_laws import law_of_failover_list, law_of_row, possible_laws
+from recommender.market.quotes import expected_quote, interpolated, median, persistence
+from recommender.market.user_spot_laws import law_of_failover_list, user_law, with_user_law
 from recommender.plan.limits import Choice
 from recommender.plan.plan import OWN_TRACE
 
@@ -93,19 +93,11 @@ class Facts:
 
     def row_law(self, base: SpotClass, t: InstanceType, row: int) -> SpotClass:
         """The law of one offer: its class's, or one from the user's own trace."""
-        laws = self.choice.spot_laws
-        if laws and row not in self._row_laws:
-            self._row_laws[row] = law_of_row(base, laws, self.catalog, t, row)
-        return self._row_laws.get(row, base)
-
-    @cached_property
-    def _row_laws(self) -> dict[int, SpotClass]:
-        return {}
-
-    def spot_classes(self, t: InstanceType) -> tuple[SpotClass, ...]:
-        """Every law that a machine of this type may have in some zone."""
-        base = self._classes.get((t.gpu, t.gpus))
-        return () if base is None else possible_laws(base, self.choice.spot_laws, t)
+        if not self.choice.spot_laws:
+            return base
+        o = self.catalog.offers
+        law = user_law(self.choice.spot_laws, t, o.region[row], o.zone[row])
+        return base if law is None else with_user_law(base, law)
 
     @cached_property
     def _classes(self) -> dict[tuple[str, int], SpotClass]:
@@ -160,15 +152,8 @@ class Facts:
 
     def running_fees(self, provider: str, market: str, name: str = "") -> float:
         """Boot disk and address of one running machine, USD per hour."""
-        key = (provider, market, self.disk_usd(provider, market, name))
-        if key not in self._running:
-            item = "ipv4_spot_hour" if market == "spot" else "ipv4_hour"
-            self._running[key] = key[2] * BOOT_DISK_GIB / HOURS_PER_MONTH + self.fee(provider, item)
-        return self._running[key]
-
-    @cached_property
-    def _running(self) -> dict[tuple[str, str, float], float]:
-        return {}
+        address = self.fee(provider, "ipv4_spot_hour" if market == "spot" else "ipv4_hour")
+        return self.disk_usd(provider, market, name) * BOOT_DISK_GIB / HOURS_PER_MONTH + address
 
     def disk_usd(self, provider: str, market: str, name: str) -> float:
         """USD per GiB-month of the boot disk of a machine: as its terms say, or as is usual."""
@@ -182,16 +167,10 @@ class Facts:
         stated = self.terms(t, market).egress_usd_per_gb
         return self.fee(t.provider, "egress_internet_gb") if stated is None else stated
 
-    def boot_s(self, t: InstanceType) -> float:
-        """Seconds from the request to a running container."""
-        key = (str(t.provider), t.gpus)
-        if key not in self._boots:
-            self._boots[key] = self._boot_s(*key)
-        return self._boots[key]
-
     @cached_property
-    def _boots(self) -> dict[tuple[str, int], float]:
-        return {}
+    def boot_s(self) -> Callable[[str, int], float]:
+        """Seconds from the request to a running container, by provider and GPUs per machine."""
+        return cache(self._boot_s)
 
     @property
     def staged_gib(self) -> float:
@@ -236,28 +215,22 @@ class Facts:
         at_floor = o.flag[row] == "floor" and market == "spot" and provider in SPOT_AUCTIONS
         return math.hypot(known, FLOOR_SD) if at_floor else known
 
-    def drift_sd(self, provider: str, market: str, as_of: str) -> float:
-        """Sd of ln(price now / price then), from the price's age."""
-        key = (provider, market, as_of)
-        if key not in self._drifts:
-            self._drifts[key] = self._drift(provider, market, self.age_days(as_of))
-        return self._drifts[key]
-
     @cached_property
-    def _drifts(self) -> dict[tuple[str, str, str], float]:
-        return {}
+    def drift_sd(self) -> Callable[[str, str, str], float]:
+        """Sd of ln(price now / price then) of a provider and market, from the price's date."""
+        return cache(self._drift_sd)
 
     def age_days(self, as_of: str) -> float:
         """Whole days since a date; never negative."""
         return max(0.0, float((self.now.date() - date.fromisoformat(as_of)).days))
 
-    def _drift(self, provider: str, market: str, age: float) -> float:
+    def _drift_sd(self, provider: str, market: str, as_of: str) -> float:
         points = [
             (d.age_days, d.sigma)
             for d in self.catalog.price_drift
             if (d.provider, d.market) == (provider, market)
         ]
-        return _interpolate(points, age)
+        return interpolated(sorted(points), self.age_days(as_of), (0.0, 0.0))
 
     def wait(self, t: InstanceType, market: str = "on_demand") -> tuple[float, float, float]:
         """Chance that a machine is available at once, the median wait otherwise, and their slope.
@@ -353,14 +326,7 @@ class Facts:
             return max(usd, level)
         if usd >= level or self.choice.prices_as_quoted:
             return usd
-        key = (provider, o.as_of[row])
-        if key not in self._persistences:
-            self._persistences[key] = persistence(provider, self.age_days(o.as_of[row]))
-        return expected_quote(usd, level, self._persistences[key])
-
-    @cached_property
-    def _persistences(self) -> dict[tuple[str, str], float]:
-        return {}
+        return expected_quote(usd, level, persistence(provider, self.age_days(o.as_of[row])))
 
     @cached_property
     def _typical_spot(self) -> dict[tuple[str, str], float]:
@@ -390,17 +356,6 @@ _UNKNOWN_TERMS = BillingRule("own", "on_demand", 60.0, 0.0, 30.0, 0, "")
 
 def _odds(share: float) -> float:
     return share / (1.0 - share)
-
-
-def _interpolate(points: Iterable[tuple[float, float]], at: float) -> float:
-    """Piecewise linear through sorted points and the origin; the last value beyond them."""
-    before = (0.0, 0.0)
-    for point in sorted(points):
-        if at <= point[0]:
-            width = point[0] - before[0]
-            return before[1] + (point[1] - before[1]) * (at - before[0]) / width
-        before = point
-    return before[1]
 
 
 # How names of a continent's regions begin, or what they hold; the first that fits decides

@@ -12,8 +12,11 @@ their price.
 """
 
 import csv
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+Point = tuple[float, float]
 
 
 def median(values: list[float]) -> float:
@@ -23,7 +26,7 @@ def median(values: list[float]) -> float:
 
 
 @cache
-def _points(provider: str) -> tuple[tuple[float, float], ...]:
+def _points(provider: str) -> tuple[Point, ...]:
     """Age in days and what was left, for one provider; empty where nothing is known."""
     text = Path(__file__).with_name("quote_persistence.csv").read_text(encoding="utf-8")
     rows = (row for row in csv.DictReader(text.splitlines()) if row["provider"] == provider)
@@ -42,13 +45,17 @@ def persistence(provider: str, age_days: float) -> float:
     last_age, last = points[-1]
     if age_days >= last_age:
         return float(last ** (age_days / last_age))
-    before = (0.0, 1.0)
+    return interpolated(points, age_days, (0.0, 1.0))
+
+
+def interpolated(points: Iterable[Point], at: float, before: Point) -> float:
+    """Piecewise linear from `before` through sorted points; the last value beyond them."""
     for point in points:
-        if age_days <= point[0]:
-            share = (age_days - before[0]) / (point[0] - before[0])
-            return before[1] + (point[1] - before[1]) * share
+        if at <= point[0]:
+            width = point[0] - before[0]
+            return before[1] + (point[1] - before[1]) * (at - before[0]) / width
         before = point
-    return last
+    return before[1]
 
 
 def expected_quote(usd: float, level_usd: float, left: float) -> float:

@@ -10,7 +10,6 @@ from recommender.catalogs.registry import OWN
 from recommender.market.dominance import OwnOffers, regions_worth_renting, undominated_pools
 from recommender.market.failover_lists import FailoverLists
 from recommender.market.fallbacks import fallbacks_of
-from recommender.market.memory_tiers import MemoryTiers
 from recommender.market.offer_entries import OfferEntries
 from recommender.market.offer_facts import GIB, HOURS_PER_MONTH, Facts, Pool
 from recommender.market.quota_rows import quota_rows
@@ -53,10 +52,6 @@ class SiteBuilder:
     def lists(self) -> FailoverLists:
         """Failover lists of instance types."""
         return FailoverLists(self.facts, self.max_machines, self.kinds)
-
-    @cached_property
-    def _tiers(self) -> MemoryTiers:
-        return MemoryTiers(self.entries)
 
     def provider_sites(self, rows: Sequence[int]) -> SitePools:
         """One site per provider, with single regions and failover lists as entries."""
@@ -129,19 +124,17 @@ class SiteBuilder:
         pools: Sequence[Pool],
         fallbacks: tuple[Fallbacks, tuple[Pool, ...]],
     ) -> SitePools:
-        entries = self.entries.of(pools)
         quotas = quota_rows(self.facts, pools, self.max_machines)
-        job = self.facts.job
-        kept_gib = KEPT_CHECKPOINTS * job.checkpoint_bytes / GIB
+        kept_gib = KEPT_CHECKPOINTS * self.facts.job.checkpoint_bytes / GIB
         store = kept_gib * self.facts.fee(provider, "storage_gib_month") / HOURS_PER_MONTH
         regions = {self.facts.catalog.offers.region[p.rows[0]] for p in pools}
         site = Site(
             provider=provider,
             region=region,
             singles=not region,
-            entries=entries,
+            entries=self.entries.of(pools),
             fallbacks=fallbacks[0],
-            tier=self._tiers.of(provider, sorted(regions)),
+            tier=self.entries.tier_of(provider, sorted(regions)),
             quota_use=quotas.use,
             quota=quotas.amount,
             store_usd_per_hour=store,

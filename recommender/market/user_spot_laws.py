@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.schema import InstanceType, SpotClass
 from recommender.plan.limits import SHORT_RUN_S, OfferLaw
 from recommender.plan.plan import OWN_TRACE
@@ -98,20 +97,3 @@ def law_of_failover_list(laws: Sequence[SpotClass]) -> SpotClass:
         basis=f"{OWN_TRACE}{some}",
         as_of=first.as_of,
     )
-
-
-def possible_laws(
-    base: SpotClass, laws: Sequence[OfferLaw], t: InstanceType
-) -> tuple[SpotClass, ...]:
-    """Every law that a machine of a type may have somewhere: its class's and the user's."""
-    machines = (t.gpu.lower(), f"{t.gpu}:{t.gpus}".lower(), t.instance_type.lower())
-    own = (law for law in laws if law.provider == t.provider and law.machine.lower() in machines)
-    return (base, *(with_user_law(base, law) for law in own))
-
-
-def law_of_row(
-    base: SpotClass, laws: Sequence[OfferLaw], catalog: Catalog, t: InstanceType, row: int
-) -> SpotClass:
-    """The law of one offer of the catalog."""
-    law = user_law(laws, t, catalog.offers.region[row], catalog.offers.zone[row])
-    return base if law is None else with_user_law(base, law)

@@ -54,8 +54,11 @@ def frontier_of(plans: Sequence[SimulatedPlan], limits: Limits) -> Frontier:
     meeting = [i for i, chance in enumerate(chances) if chance >= limits.confidence - 1e-12]
     best = unbeaten(meeting, lambda i: cost_and_time(plans[i]))
     shown = [each.name for each in fields(PlanFigures)]
-    points = (FrontierPoint(*(getattr(plans[i], name) for name in shown), chances[i]) for i in best)
-    return Frontier(tuple(points), len(plans), len(meeting))
+    points = tuple(
+        FrontierPoint(chance=chances[i], **{name: getattr(plans[i], name) for name in shown})
+        for i in best
+    )
+    return Frontier(points, len(plans), len(meeting))
 
 
 def cost_and_time(plan: SimulatedPlan) -> tuple[float, float]:

@@ -14,7 +14,6 @@ from recommender.market.offer_facts import Facts, Pool
 from recommender.market.sites import SiteBuilder
 from recommender.optimize.space import Fallbacks
 from recommender.plan.limits import Choice, Limits
-from tests.catalogs.small import machine
 from tests.recommender import planning
 from tests.shipped import snapshot
 
@@ -64,7 +63,7 @@ def test_a_start_is_the_boot_of_its_size_and_the_pull_of_a_cold_image(
     gpus: int, image: Any, setup_s: float | None, seconds: float
 ) -> None:
     job = replace(planning.job(), image=image, setup_s=setup_s)
-    assert facts(job).boot_s(machine(gpus=gpus)) == seconds
+    assert facts(job).boot_s("aws", gpus) == seconds
 
 
 def test_the_rarely_interrupted_are_up_more_often_by_a_fifth_of_the_zones_spread() -> None:
@@ -219,7 +218,7 @@ def test_base_weights_are_read_at_each_start(name: str, kind: str, seconds: floa
     found = facts(find_job(name))
     row = rows(found.catalog, "aws", kind, "on_demand")[0]
     one = pool(found.catalog, [row])
-    added = builder(found).entries.start_s(one) - found.boot_s(one.type)
+    added = builder(found).entries.start_s(one) - found.boot_s(one.type.provider, one.type.gpus)
     assert added == pytest.approx(seconds, rel=0.01)
     known = facts(replace(find_job(name), setup_s=60.0))
     assert builder(known).entries.start_s(one) == 60.0

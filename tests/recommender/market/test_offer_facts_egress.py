@@ -128,7 +128,9 @@ def test_staging_is_as_fast_as_store_network_and_disk_allow(
     job = replace(planning.job(), data=DataSet(gib=1000.0, read="stage"))
     found = facts(job=job)
     builder = SiteBuilder(found, Limits(), {}, None, 1.0)  # type: ignore[arg-type]
-    staged_s = builder.entries.start_s(Pool((0,), "on_demand", 0, t)) - found.boot_s(t)
+    staged_s = builder.entries.start_s(Pool((0,), "on_demand", 0, t)) - found.boot_s(
+        t.provider, t.gpus
+    )
     assert staged_s == pytest.approx(1000.0 * 2**30 / (mb_per_s * 1e6))
 
 

@@ -12,7 +12,6 @@ from recommender.market.offer_facts import Facts, Pool
 from recommender.market.sites import SiteBuilder
 from recommender.market.user_spot_laws import (
     law_of_failover_list,
-    possible_laws,
     user_law,
     with_user_law,
 )
@@ -109,15 +108,6 @@ def test_a_list_of_zones_meets_in_the_middle() -> None:
     assert mixed.availability == pytest.approx(odds / (1 + odds))
     assert mixed.basis == "your trace, 1 of 2 zones"
     assert mixed.run_sigma == CLASS.run_sigma  # the first zone's
-
-
-def test_every_law_of_a_machine_is_listed_for_bounds() -> None:
-    laws = [law("us-east-1", "T4"), law("*", "T4:4"), law("us-west-2", "g4dn.xlarge")]
-    assert [c.basis for c in possible_laws(CLASS, laws, T4)] == [
-        "measured",
-        "your trace",
-        "your trace",
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,9 @@ def predicted(row: Mapping[str, str]) -> tuple[float, float, float]:
     counts = np.array([[gpus // PER_MACHINE]])
     fleet = clusters_of(columns, counts)
     taken = float(steps(job, columns, fleet).step_s[0]) * job.run_steps / 3600.0
-    taken /= goodput(job, fleet, Facts(catalog, Choice(), job, NOW).boot_s(machine))
+    taken /= goodput(
+        job, fleet, Facts(catalog, Choice(), job, NOW).boot_s(machine.provider, machine.gpus)
+    )
     spread = float(spread_of(columns, np.zeros(1, dtype=np.int64), counts)[0])
     return taken * gpus, float(row["gpu_hours"]), spread
 
