@@ -188,7 +188,6 @@ READING: dict[str, Reading] = {
                        ("calibrate", "resnet50-imagenet", "FILE", "--to", "made.yaml")),
     "a trace": Reading(one(".csv", seeds.TRACE), "f", ("trace", "show", "FILE")),
     "a trace, fitted": Reading(one(".csv", seeds.TRACE), "f", ("trace", "fit", "FILE")),
-    "a spot trace": Reading(one(".json", seeds.SPOT_TRACE), "f", ("trace", "convert", "FILE")),
     "prices of AWS": Reading(one(".json", seeds.AWS_PRICES), "f", ("trace", "convert", "FILE")),
     "spot laws": Reading(one(".json", seeds.LAWS), "XDG_DATA_HOME/recommend/spot-laws",
                          ("trace", "list")),
