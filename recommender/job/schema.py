@@ -3,10 +3,16 @@
 Values of a job file arrive as typed text (`inputs.yaml_text`). Each field parses its own text with
 `units`, so `params: 8B` and `--params 8B` mean the same and fail alike. A missing field is None;
 `derive` decides its value.
+
+`job_fields.csv` has a row for each: what reads it, with bounds and examples. More than the bounds
+is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
 """
 
+import csv
 from collections.abc import Callable, Collection
 from dataclasses import field, fields
+from functools import cache
+from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from recommender.catalogs.frozen import dataclass
@@ -15,7 +21,6 @@ from recommender.inputs import units
 from recommender.inputs.training_software import Software, software
 from recommender.job import calibration_section
 from recommender.job.job import (
-    SHARDINGS,
     Calibration,
     Family,
     Method,
@@ -24,6 +29,7 @@ from recommender.job.job import (
     PostTraining,
     Precision,
     Recomputation,
+    Sharding,
 )
 from recommender.job.timings import Measured, parse_measured
 from recommender.plan.limits import LIMITS
@@ -42,6 +48,7 @@ _MAX_SETUP_S = 86400.0
 MAX_STATED = 4096  # 32,768 GPUs in machines of eight; Llama 3.1 405B was trained on 16,384
 _MAX_SIDE = 1e5  # pixels
 _MAX_GIB = 1e9  # an exbibyte
+_MAX_PARAMS, _MAX_BATCH = 1e15, 1e12
 _NUMBERS = ("params", "parameters", "flop", "samples", "images")
 
 
@@ -60,8 +67,6 @@ def label(field: str, flags: Flags = ()) -> str:
     return f"--{field.replace('_', '-').replace('.', '-')}" if field in flags else f"{field}:"
 
 
-# More is a slip: the largest runs of 2026 have about 1e13 parameters and tokens, 1e5 GPUs.
-_MAX_PARAMS, _MAX_SAMPLES, _MAX_BATCH, _MAX_WIDTH = 1e15, 1e16, 1e12, 1e8
 _NOT_OF_THE_JOB = (
     *(limit.name.replace("-", "_") for limit in LIMITS), "confidence", "provider", "region", "zone",
     "gpu", "market", "instance", "quota", "max_machines", "mix",
@@ -134,43 +139,6 @@ def _short(value: Any, name: str, most: int) -> str:
     return text
 
 
-def _field(read: Read, schema: dict[str, Any], description: str, default: Any = None) -> Any:
-    described = {**schema, "description": description} if description else schema
-    return field(default=default, metadata={"read": read, "schema": described})
-
-
-def _typed(parser: Callable[[str, str], Any], *examples: str, description: str = "") -> Any:
-    schema = {"type": ["string", "number", "null"], "examples": list(examples)}
-    return _field(lambda value, name: parser(_one(value, name), name), schema, description)
-
-
-def _counted(
-    *examples: str,
-    most: float,
-    least: float = 0.0,
-    units_of: tuple[str, ...] = _NUMBERS,
-    description: str = "",
-) -> Any:
-    parser = units.count_of(*examples, least=least, most=most, units=units_of)
-    return _typed(parser, *examples, description=description)
-
-
-def _whole(*examples: str, most: float, description: str = "") -> Any:
-    return _typed(units.whole_of(*examples, most=most), *examples, description=description)
-
-
-def _text(description: str = "", most: int = 300) -> Any:
-    schema = {"type": ["string", "null"], "maxLength": most}
-    return _field(lambda value, name: _short(value, name, most), schema, description)
-
-
-def _choice(*choices: str, description: str = "") -> Any:
-    def read(value: Any, name: str) -> str:
-        return _read_choice(value, name, choices)
-
-    return _field(read, {"enum": [*choices, None]}, description)
-
-
 def _read_choice(value: Any, name: str, choices: Collection[str]) -> str:
     word = _one(value, name).strip().lower()
     if word in choices:
@@ -210,196 +178,166 @@ def _boolean_or_auto(value: Any, name: str) -> bool | None:
         raise UsageError(f"{name} {shown(value)} is neither yes, no nor auto") from None
 
 
-def _flag(description: str = "") -> Any:
-    return _field(_boolean, {"type": ["boolean", "null"]}, description)
-
-
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """Where the training data are stored and how they are read."""
 
-    at: units.DataAt | None = _typed(units.parse_data_at, "aws:us-east-1,150GB")
-    gib: float | None = _typed(_gib, "137", "150GB")
-    samples: float | None = _counted(
-        "1.28M", most=_MAX_SAMPLES, description="examples of the data set, in one epoch"
-    )
-    read: Literal["stream", "stage"] | None = _choice("stream", "stage")
-    bytes_per_sample: float | None = _typed(_bytes, "115kB")
-    bytes_per_token: float | None = _typed(_bytes, "2")
-    cpu_s_per_sample: float | None = _counted("0.008", most=1e6, units_of=("s",))
+    at: units.DataAt | None = None
+    gib: float | None = None
+    samples: float | None = None
+    read: Literal["stream", "stage"] | None = None
+    bytes_per_sample: float | None = None
+    bytes_per_token: float | None = None
+    cpu_s_per_sample: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
     """A training job as a user describes it; missing values are derived and listed."""
 
-    schema: str | None = _choice(SCHEMA)
-    like: str | None = _text("a preset to inherit from")
-    name: str | None = _text()
-    title: str | None = _text()
-    source: str | None = _text("where the figures come from", most=2000)
-    as_of: str | None = _text()
-    assumed: tuple[str, ...] = _field(
-        _words,
-        {"type": ["array", "null"], "items": {"type": "string"}},
-        "fields that rest on assumption",
-        (),
-    )
-    model: str | None = _text("a known model of the Hugging Face hub, or the path of a config.json")
-    family: Family | None = _choice(*get_args(Family))
-    params: float | None = _counted("8B", "1.3e9", least=1000.0, most=_MAX_PARAMS)
-    active_params: float | None = _counted(
-        "13B", most=_MAX_PARAMS, description="that a token passes (experts)"
-    )
-    lookup_params: float | None = _typed(
-        _lookup, "525M", "0", description="embedding rows, read but not multiplied"
-    )
-    trainable_params: float | None = _counted("42M", most=_MAX_PARAMS)
-    hidden: int | None = _whole("4096", most=_MAX_WIDTH)
-    layers: int | None = _whole("32", most=1e5)
-    vocab: int | None = _whole("128256", most=_MAX_WIDTH)
-    attention_width: int | None = _whole("4096", most=_MAX_WIDTH, description="heads × head size")
-    windowed_width: int | None = _whole(
-        "4096", most=_MAX_WIDTH, description="the part of it whose layers see a window of positions"
-    )
-    window: int | None = _whole("1024", most=_MAX_WIDTH, description="of sliding attention")
-    heads: int | None = _whole("32", most=_MAX_WIDTH, description="of attention, for queries")
-    sdpa: bool | None = _flag(
-        "whether the network supports fused attention in transformers; model: states it"
-    )
-    expert_width: int | None = _whole(
-        "2048", most=_MAX_WIDTH, description="of one expert of a mixture; 2048 if not stated"
-    )
-    expert_groups: int | None = _whole(
-        "4", most=_MAX_WIDTH, description="groups of experts (machines) that a token is routed to"
-    )
-    adapted_width: float | None = _counted(
-        "2.62M",
-        most=_MAX_PARAMS,
-        description="in + out of all matrices with adapters",
-    )
-    gated: bool | None = _flag("whether the feed-forward network has three matrices, as in Llama")
-    image_size: int | None = _whole(
-        "224", most=_MAX_SIDE, description="side of a picture in pixels"
-    )
-    patch_size: int | None = _whole("16", most=_MAX_SIDE, description="side of a patch in pixels")
-    seq_len: int | None = _whole("2048", most=_MAX_WIDTH, description="mean tokens in a sequence")
-    max_seq_len: int | None = _whole(
-        "8192", most=_MAX_WIDTH, description="of the longest; it decides the memory"
-    )
-    sample_unit: str | None = _text()
-    tokens: float | None = _counted("15T", "1e9", most=_MAX_SAMPLES, units_of=("token", "tokens"))
-    samples: float | None = _counted("1.28M", most=_MAX_SAMPLES)
-    epochs: float | None = _counted("90", most=1e6, description="passes over data.samples")
-    steps: float | None = _counted("100k", most=1e10)
-    batch: Batch | None = _typed(
-        _batch, "256", "4M tokens", description="samples (or tokens) per optimiser step"
-    )
-    batch_per_gpu: Batch | None = _typed(
-        _batch,
-        "8",
-        description="samples per optimiser step and GPU; the global batch grows with GPUs",
-    )
-    max_global_batch: Batch | None = _typed(
-        _batch, "4096", description="of all GPUs together; with batch_per_gpu"
-    )
-    flop_per_sample: float | None = _counted(
-        "24.5G", most=1e24, description="of full training; lora pays 2/3"
-    )
-    gradient_tensors: int | None = _whole("161", most=1e7)
-    activation_bytes_per_sample: float | None = _typed(
-        _bytes, "45MB", description="in 16-bit precision"
-    )
-    recomputed_activation_bytes_per_sample: float | None = _typed(_bytes, "16MB")
-    checkpoint_bytes: float | None = _typed(_bytes, "112GB", "164MB")
-    precision: Precision | None = _field(
-        _precision,
-        {"enum": ["auto", *get_args(Precision), None]},
-        "auto (as if it were not stated) and mixed: bf16, or fp16 on GPUs without it",
-    )
-    method: Method | None = _choice(*get_args(Method))
-    post_training: PostTraining | None = _choice(
-        *get_args(PostTraining), description="of preferences (dpo) or rewards; roughly planned"
-    )
-    teacher_params: float | None = _counted(
-        "70B", most=_MAX_PARAMS, description="of the network that distillation learns from"
-    )
-    completion_tokens: float | None = _counted(
-        "450", most=_MAX_WIDTH, description="of an example that grpo and ppo generate, in the mean"
-    )
-    kv_width: int | None = _whole("1024", most=_MAX_WIDTH, description="of keys, and of values")
-    generation_share: float | None = _typed(
-        units.parse_share, "70%", description="of the time that generation takes, where it is known"
-    )
-    lora_rank: int | None = _whole("16", most=1e5)
-    optimizer: Optimizer | None = _choice(*get_args(Optimizer))
-    optimizer_in_backward: bool | None = _flag(
-        "each layer is updated as its gradient comes, which is then freed"
-    )
-    master_weights: bool | None = _flag(
-        "no: weights, gradients and states of the optimizer all in 16 bits"
-    )
-    offload: Offload | None = _choice(
-        *get_args(Offload), description="what the host's memory holds; parameters: all states"
-    )
-    micro_batch: int | None = _whole(
-        "1",
-        most=1e6,
-        description="samples of one GPU at once, at most; as many as fit if not stated",
-    )
-    attention: Literal["fused", "plain"] | None = _field(
-        _attention,
-        {"enum": ["fused", "plain", None]},
-        "fused: FlashAttention, sdpa; plain: eager, score matrices go through memory; as the stack "
-        "runs it if not stated",
-    )
-    recomputation: Recomputation | None = _choice(
-        *get_args(Recomputation),
-        description="full: the forward pass of every layer is done again in the backward pass "
-        "(gradient or activation checkpointing); auto: only where it pays",
-    )
-    sharding: str | None = _choice(*SHARDINGS)
-    sync: str | None = _choice("allreduce", "parameter_server")
-    parameter_servers: int | None = _whole(
-        "1", most=1e5, description="on the CPUs of the first machines; they cost nothing more"
-    )
-    machines: int | None = _whole("8", most=MAX_STATED, description="at once, no more and no fewer")
-    stack: Software | None = _field(
-        parse_stack,
-        {"enum": [*software(), None]},
-        "training software: its name, or tuned (a vendor's recipe), typical (scripts as most "
-        "people run them; default)",
-    )
-    elastic: bool | None = _field(
-        _boolean_or_auto,
-        {"anyOf": [{"type": ["boolean", "null"]}, {"const": "auto"}]},
-        "whether training goes on with fewer machines; auto: where the software can",
-    )
-    writer: str | None = _choice("all", "chief")
-    asynchronous_save: bool | None = _flag()
-    image: str | None = _choice("cold", "prebuilt")
-    setup: float | None = _typed(
-        units.duration_of("5m", "300s", most_s=_MAX_SETUP_S),
-        *("5m", "300s"),
-        description="from a machine's start to training",
-    )
-    fault_rate_per_hour: float | None = _counted("1.6e-4", most=60.0)
-    measured: tuple[Measured, ...] = _field(
-        _measured, {"type": ["array", "string", "null"], "items": {"type": "string"}}, "", ()
-    )
-    calibration: Calibration | None = _field(
-        calibration_section.read_calibration,
-        calibration_section.SCHEMA,
-        "as recommend calibrate writes it",
-    )
-    memory_gib_at_batch: dict[int, float] = field(
-        default_factory=dict,
-        metadata={
-            "read": _memory,
-            "schema": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
-        },
-    )
-    data: DataFile = field(default=DataFile(), metadata={"inside": DataFile})
+    schema: Literal["recommend.job/v1"] | None = None
+    like: str | None = None
+    name: str | None = None
+    title: str | None = None
+    source: str | None = None
+    as_of: str | None = None
+    assumed: tuple[str, ...] = ()
+    model: str | None = None
+    family: Family | None = None
+    params: float | None = None
+    active_params: float | None = None
+    lookup_params: float | None = None
+    trainable_params: float | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    vocab: int | None = None
+    attention_width: int | None = None
+    windowed_width: int | None = None
+    window: int | None = None
+    heads: int | None = None
+    sdpa: bool | None = None
+    expert_width: int | None = None
+    expert_groups: int | None = None
+    adapted_width: float | None = None
+    gated: bool | None = None
+    image_size: int | None = None
+    patch_size: int | None = None
+    seq_len: int | None = None
+    max_seq_len: int | None = None
+    sample_unit: str | None = None
+    tokens: float | None = None
+    samples: float | None = None
+    epochs: float | None = None
+    steps: float | None = None
+    batch: Batch | None = None
+    batch_per_gpu: Batch | None = None
+    max_global_batch: Batch | None = None
+    flop_per_sample: float | None = None
+    gradient_tensors: int | None = None
+    activation_bytes_per_sample: float | None = None
+    recomputed_activation_bytes_per_sample: float | None = None
+    checkpoint_bytes: float | None = None
+    precision: Precision | None = None
+    method: Method | None = None
+    post_training: PostTraining | None = None
+    teacher_params: float | None = None
+    completion_tokens: float | None = None
+    kv_width: int | None = None
+    generation_share: float | None = None
+    lora_rank: int | None = None
+    optimizer: Optimizer | None = None
+    optimizer_in_backward: bool | None = None
+    master_weights: bool | None = None
+    offload: Offload | None = None
+    micro_batch: int | None = None
+    attention: Literal["fused", "plain"] | None = None
+    recomputation: Recomputation | None = None
+    sharding: Sharding | None = None
+    sync: Literal["allreduce", "parameter_server"] | None = None
+    parameter_servers: int | None = None
+    machines: int | None = None
+    stack: Software | None = None
+    elastic: bool | None = None
+    writer: Literal["all", "chief"] | None = None
+    asynchronous_save: bool | None = None
+    image: Literal["cold", "prebuilt"] | None = None
+    setup: float | None = None
+    fault_rate_per_hour: float | None = None
+    measured: tuple[Measured, ...] = ()
+    calibration: Calibration | None = None
+    memory_gib_at_batch: dict[int, float] = field(default_factory=dict)
+    data: DataFile = DataFile()
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a field's value is read, and described to other programs."""
+
+    read: Read
+    schema: dict[str, Any]
+
+
+_INSIDE = {"data": DataFile}
+_TYPED: dict[str, Callable[[str, str], Any]] = {
+    "bytes": _bytes, "gib": _gib, "lookup": _lookup, "batch": _batch, "share": units.parse_share,
+    "data_at": units.parse_data_at, "machines": units.whole_of("8", most=MAX_STATED),
+    "setup": units.duration_of("5m", "300s", most_s=_MAX_SETUP_S),
+}  # fmt: skip
+_OTHERS: dict[str, tuple[Read, Callable[[], dict[str, Any]]]] = {
+    "flag": (_boolean, lambda: {"type": ["boolean", "null"]}),
+    "words": (_words, lambda: {"type": ["array", "null"], "items": {"type": "string"}}),
+    "precision": (_precision, lambda: {"enum": ["auto", *get_args(Precision), None]}),
+    "stack": (parse_stack, lambda: {"enum": [*software(), None]}),
+    "attention": (_attention, lambda: {"enum": ["fused", "plain", None]}),
+    "elastic": (
+        _boolean_or_auto, lambda: {"anyOf": [{"type": ["boolean", "null"]}, {"const": "auto"}]},
+    ),
+    "measured": (
+        _measured, lambda: {"type": ["array", "string", "null"], "items": {"type": "string"}},
+    ),
+    "memory": (
+        _memory, lambda: {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
+    ),
+    "calibration": (calibration_section.read_calibration, lambda: calibration_section.SCHEMA),
+}  # fmt: skip
+
+
+@cache
+def _forms(kind: type[Any], inside: str = "") -> dict[str, _Form]:
+    """The forms of the fields of one level, by their names, in the order of the class."""
+    types = {f"{inside}{each.name}": each.type for each in fields(kind)}
+    with files(__package__).joinpath("job_fields.csv").open("r", encoding="utf-8") as file:
+        rows = {row["key"]: row for row in csv.DictReader(file)}
+    return {key.removeprefix(inside): _form(rows[key], types[key]) for key in types if key in rows}
+
+
+def _form(row: dict[str, str], kind: Any) -> _Form:
+    form = _plain_form(row, kind)
+    described = {"description": row["description"]} if row["description"] else {}
+    return _Form(form.read, {**form.schema, **described})
+
+
+def _plain_form(row: dict[str, str], kind: Any) -> _Form:
+    reader, most = row["reader"], float(row["most"] or 300)
+    if reader in _OTHERS:
+        read, schema = _OTHERS[reader]
+        return _Form(read, schema())
+    if reader == "choice":
+        choices = tuple(word for part in get_args(kind) for word in get_args(part))
+        return _Form(lambda v, name: _read_choice(v, name, choices), {"enum": [*choices, None]})
+    if reader == "text":
+        text = {"type": ["string", "null"], "maxLength": int(most)}
+        return _Form(lambda value, name: _short(value, name, int(most)), text)
+    examples, words = row["examples"].split("|"), tuple(row["units"].split()) or _NUMBERS
+    typed = {
+        "count": lambda: units.count_of(
+            *examples, least=float(row["least"] or 0), most=most, units=words
+        ),
+        "whole": lambda: units.whole_of(*examples, most=most),
+    }
+    parse = typed[reader]() if reader in typed else _TYPED[reader]
+    number = {"type": ["string", "number", "null"], "examples": examples}
+    return _Form(lambda value, name: parse(_one(value, name), name), number)
 
 
 def side(text: str, name: str) -> int:
@@ -409,15 +347,16 @@ def side(text: str, name: str) -> int:
 
 def check_flag(name: str, text: str) -> None:
     """Refuse a flag's value that its field of the job would refuse."""
-    kind, key = (DataFile, "samples") if name == "examples" else (JobFile, name)
-    about = {each.name: each.metadata for each in fields(kind)}[key]
-    _field_value(about, text, label(name, (name,)))
+    forms, key = _forms(JobFile), name
+    if name == "examples":
+        forms, key = _forms(DataFile, "data."), "samples"
+    _field_value(forms[key], text, label(name, (name,)))
 
 
-def _field_value(about: Any, raw: Any, name: str) -> Any:
+def _field_value(form: _Form, raw: Any, name: str) -> Any:
     """The value of one field; each problem begins with its name."""
     try:
-        return about["read"](raw, name)
+        return form.read(raw, name)
     except UsageError as error:
         start = name.removesuffix(":")
         named = (p if p.startswith(start) else f"{name} {p}" for p in error.problems)
@@ -446,16 +385,13 @@ def _values(
 ) -> dict[str, Any]:
     """The fields of one level that were given; what is wrong with any is added to the list."""
     values: dict[str, Any] = {}
-    known = {each.name: each.metadata for each in fields(kind)}
-    for name, about in known.items():
-        if name not in raw:
-            continue
-        description = label(f"{inside}{name}", flags)
+    known, forms = [each.name for each in fields(kind)], _forms(kind, inside)
+    for name in (each for each in known if each in raw):
         try:
-            if "inside" in about:
-                values[name] = _inner(about["inside"], raw[name], flags, problems, name)
+            if name in forms:
+                values[name] = _field_value(forms[name], raw[name], label(f"{inside}{name}", flags))
             else:
-                values[name] = _field_value(about, raw[name], description)
+                values[name] = _inner(_INSIDE[name], raw[name], flags, problems, name)
         except UsageError as error:
             problems += error.problems
     problems += first_problems(_unknown(str(key), known) for key in raw if key not in known)
@@ -489,15 +425,16 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _described(kind: type[Any]) -> dict[str, Any]:
+def _described(kind: type[Any], inside: str = "") -> dict[str, Any]:
+    forms = _forms(kind, inside)
     return {
         "description": (kind.__doc__ or "").strip(),
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            each.name: _described(each.metadata["inside"])
-            if "inside" in each.metadata
-            else each.metadata["schema"]
+            each.name: forms[each.name].schema
+            if each.name in forms
+            else _described(_INSIDE[each.name], f"{each.name}.")
             for each in fields(kind)
         },
     }
