@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from recommender.networks.config import Config
 from recommender.networks.conventions import Convention, conventions
-from recommender.networks.count import Count, convolution, linear, norm, vector
+from recommender.networks.count import Count, block, convolution, linear, norm, vector
 from recommender.networks.network import Network
 
 _TEXT = ("text_config", "llm_config", "language_config")
@@ -54,22 +54,12 @@ def _eye(eye: Config, convention: Convention) -> Count:
     ratio = eye.fields.get("mlp_ratio")
     inner = eye.whole(_INNER, int(ratio * width) if isinstance(ratio, (int, float)) else 4 * width)
     bias = convention.qkv_bias == "1"
-    layer = linear(width, width, bias).times(4) + norm(width, bias).times(int(convention.norms))
-    layer += linear(width, inner, bias).times(2 if convention.gated else 1) + linear(
-        inner, width, bias
-    )
-    channels, edge = (
-        eye.whole(("num_channels", "in_channels", "in_chans"), 3),
-        eye.whole(("patch_size",), 14),
-    )
-    frames = eye.whole(("temporal_patch_size",), 1)
+    layer = block(width, inner, bias, int(convention.norms), convention.gated)
+    channels = eye.whole(("num_channels", "in_channels", "in_chans"), 3)
+    edge, frames = eye.whole(("patch_size",), 14), eye.whole(("temporal_patch_size",), 1)
+    places = vector(_positions(eye, convention, edge) * width)
     patches = convolution(channels * frames, width, edge, bias)
-    return (
-        layer.times(depth)
-        + patches
-        + vector(_positions(eye, convention, edge) * width)
-        + norm(width)
-    )
+    return layer.times(depth) + patches + places + norm(width)
 
 
 def _positions(eye: Config, convention: Convention, edge: int) -> int:
@@ -82,9 +72,8 @@ def _positions(eye: Config, convention: Convention, edge: int) -> int:
 def _projector(config: Config, eye: Config, kind: str, hidden: int) -> Count:
     """What turns the eye's outputs into tokens of the decoder."""
     width = eye.whole(_WIDTH)
-    merged = (
-        eye.whole(("spatial_merge_size",), config.whole(("spatial_merge_size",), 2)) ** 2 * width
-    )
+    side = eye.whole(("spatial_merge_size",), config.whole(("spatial_merge_size",), 2))
+    merged = side**2 * width
     if kind == "merger":  # neighbours joined, two matrices; again for each level that is shown
         levels = 1 + len(eye.wholes("deepstack_visual_indexes"))
         return (linear(merged, merged, bias=True) + linear(merged, hidden, bias=True)).times(levels)

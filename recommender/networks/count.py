@@ -74,3 +74,12 @@ def convolution(inputs: int, outputs: int, kernel: int, bias: bool = False) -> C
     """Count a square convolution."""
     each = inputs * outputs * kernel * kernel + outputs * bias
     return Count(each, each, 0, 1 + bias)
+
+
+def block(
+    hidden: int, inner: int, bias: bool = True, norms: int = 2, gated: bool = False, times: int = 1
+) -> Count:
+    """Count a layer of a transformer with `times` attentions: pictures, encoders, decoders."""
+    found = linear(hidden, hidden, bias).times(4 * times) + norm(hidden, bias).times(norms)
+    into = linear(hidden, inner, bias).times(2 if gated else 1)
+    return found + into + linear(inner, hidden, bias)

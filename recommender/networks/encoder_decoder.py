@@ -2,7 +2,7 @@
 
 from recommender.networks import config as names
 from recommender.networks.config import Config
-from recommender.networks.count import Count, convolution, embedding, linear, norm, plain
+from recommender.networks.count import Count, block, convolution, embedding, linear, norm, plain
 from recommender.networks.network import Network, flop
 
 _T5_BUCKETS = 32  # relative_attention_num_buckets where the file does not say
@@ -84,12 +84,9 @@ def _one_dimensional(inputs: int, outputs: int) -> Count:
 
 def _biased_layers(config: Config, hidden: int) -> Count:
     """Encoder and decoder layers whose matrices all have a bias, norms included."""
-    attention = linear(hidden, hidden, bias=True).times(4) + norm(hidden, bias=True)
     found = Count()
-    for side, attentions in (("encoder", 1), ("decoder", 2)):
-        inner = config.whole((f"{side}_ffn_dim",))
-        forward = linear(hidden, inner, bias=True) + linear(inner, hidden, bias=True)
-        layer = attention.times(attentions) + forward + norm(hidden, bias=True)
+    for side, times in (("encoder", 1), ("decoder", 2)):
+        layer = block(hidden, config.whole((f"{side}_ffn_dim",)), norms=1 + times, times=times)
         found += layer.times(config.whole((f"{side}_layers",)))
     return found
 

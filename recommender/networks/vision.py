@@ -8,7 +8,16 @@ from dataclasses import replace
 from recommender.errors import UsageError
 from recommender.networks import config as names
 from recommender.networks.config import Config
-from recommender.networks.count import Count, convolution, embedding, linear, norm, plain, vector
+from recommender.networks.count import (
+    Count,
+    block,
+    convolution,
+    embedding,
+    linear,
+    norm,
+    plain,
+    vector,
+)
 from recommender.networks.network import Network, flop
 
 _STEP_FEATURES = 256  # of the sinusoid that a DiT embeds its time step from (2212.09748, code)
@@ -38,8 +47,7 @@ def vit(config: Config, image: int | None = None, patch: int | None = None) -> N
     seen = patches(side, edge, config.where)
     inner = config.whole(names.INNER, config.whole(("mlp_ratio",), 4) * hidden)
     extra = 2 if config.word("model_type") == "deit" else 1  # class token, distillation token
-    layer = linear(hidden, hidden, bias=True).times(4) + norm(hidden, bias=True).times(2)
-    layer += linear(hidden, inner, bias=True) + linear(inner, hidden, bias=True)
+    layer = block(hidden, inner)
     if config.has("layerscale_value"):  # DINOv2
         layer += vector(hidden).times(2)
     matrices = layer.times(layers)
@@ -74,9 +82,8 @@ def swin(config: Config, image: int | None = None, patch: int | None = None) -> 
     eye = convolution(config.whole(("num_channels",), 3), width, edge, bias=True)
     count, work = eye + norm(width, bias=True), float(seen * eye.parameters)
     for number, (depth, each) in enumerate(zip(depths, heads, strict=True)):
-        block = linear(width, width, bias=True).times(4) + norm(width, bias=True).times(2)
-        block += linear(width, 4 * width, bias=True) + linear(4 * width, width, bias=True)
-        count += (block + vector((2 * window - 1) ** 2 * each)).times(depth)
+        layer = block(width, 4 * width) + vector((2 * window - 1) ** 2 * each)
+        count += layer.times(depth)
         work += depth * seen * (12 * width**2 + 2 * window**2 * width)
         if number < last:  # four positions become one of twice the width
             count += linear(4 * width, 2 * width) + norm(4 * width, bias=True)
@@ -141,10 +148,9 @@ def dit(config: Config, image: int | None = None, patch: int | None = None) -> N
     frames = config.whole(("sample_frames",), 21) if name in _VIDEO else 1
     seen = frames * patches(side, edge, config.where)
     inner = config.whole(("ffn_dim",), 4 * hidden)
-    attention = linear(hidden, hidden, bias=True).times(4)
-    stream = attention + linear(hidden, inner, bias=True) + linear(inner, hidden, bias=True)
-    stream += linear(hidden, 6 * hidden, bias=True) if modulated else vector(6 * hidden)
-    layer = stream.times(2) if meets == "joint" else stream + attention if meets else stream
+    layer = block(hidden, inner, norms=0, times=2 if meets == "cross" else 1)
+    layer += linear(hidden, 6 * hidden, bias=True) if modulated else vector(6 * hidden)
+    layer = layer.times(2) if meets == "joint" else layer
     singles = config.whole(("num_single_layers",), 0)
     single = linear(hidden, 3 * hidden + inner, bias=True) + linear(
         hidden + inner, hidden, bias=True
@@ -209,8 +215,7 @@ def two_towers(config: Config, image: int | None = None, patch: int | None = Non
     eye = vit(Config(fields, seeing.where), image, patch)
     hidden, layers = reading.whole(names.HIDDEN), reading.whole(names.LAYERS)
     inner, words = reading.whole(names.INNER, 4 * hidden), reading.whole(names.POSITIONS, 77)
-    layer = linear(hidden, hidden, bias=True).times(4) + norm(hidden, bias=True).times(2)
-    layer += linear(hidden, inner, bias=True) + linear(inner, hidden, bias=True)
+    layer = block(hidden, inner)
     shared = config.whole(("projection_dim",), 512)
     rows = embedding(reading.whole(("vocab_size",)), hidden) + vector(words * hidden)
     text = layer.times(layers) + rows + norm(hidden, bias=True)

@@ -5,74 +5,35 @@ raises `UsageError` with what failed, the value, why, and what to write instead.
 exact: `parse(format(x)) == x`. Internal units: seconds, bytes, USD, shares.
 """
 
-from recommender.inputs.units.machines import (
-    PROVIDERS,
-    Comparison,
-    DataAt,
-    format_comparison,
-    format_gpu,
-    looks_like_instance,
-    parse_comparison,
-    parse_country,
-    parse_data_at,
-    parse_discount,
-    parse_gpu,
-)
-from recommender.inputs.units.moments import deadline_moment, moment_in_words, parse_deadline
-from recommender.inputs.units.quantities import (
-    count_of,
-    format_bytes,
-    format_count,
-    format_share,
-    parse_bytes,
-    parse_count,
-    parse_currency,
-    parse_hourly,
-    parse_money,
-    parse_share,
-    parse_whole,
-    whole_of,
-)
-from recommender.inputs.units.times import (
-    brief_duration,
-    duration_of,
-    format_duration,
-    format_instant,
-    parse_duration,
-    parse_instant,
-)
-
-__all__ = [
-    "PROVIDERS",
-    "Comparison",
-    "DataAt",
-    "brief_duration",
-    "count_of",
-    "deadline_moment",
-    "duration_of",
-    "format_bytes",
-    "format_comparison",
-    "format_count",
-    "format_duration",
-    "format_gpu",
-    "format_instant",
-    "format_share",
-    "looks_like_instance",
-    "moment_in_words",
-    "parse_bytes",
-    "parse_country",
-    "parse_currency",
-    "parse_comparison",
-    "parse_count",
-    "parse_data_at",
-    "parse_deadline",
-    "parse_discount",
-    "parse_duration",
-    "parse_gpu",
-    "parse_hourly",
-    "parse_instant",
-    "parse_money",
-    "parse_share",
-    "parse_whole",
-    "whole_of",
-]
+from recommender.inputs.units.machines import PROVIDERS as PROVIDERS
+from recommender.inputs.units.machines import Comparison as Comparison
+from recommender.inputs.units.machines import DataAt as DataAt
+from recommender.inputs.units.machines import format_comparison as format_comparison
+from recommender.inputs.units.machines import format_gpu as format_gpu
+from recommender.inputs.units.machines import looks_like_instance as looks_like_instance
+from recommender.inputs.units.machines import parse_comparison as parse_comparison
+from recommender.inputs.units.machines import parse_country as parse_country
+from recommender.inputs.units.machines import parse_data_at as parse_data_at
+from recommender.inputs.units.machines import parse_discount as parse_discount
+from recommender.inputs.units.machines import parse_gpu as parse_gpu
+from recommender.inputs.units.moments import deadline_moment as deadline_moment
+from recommender.inputs.units.moments import moment_in_words as moment_in_words
+from recommender.inputs.units.moments import parse_deadline as parse_deadline
+from recommender.inputs.units.quantities import count_of as count_of
+from recommender.inputs.units.quantities import format_bytes as format_bytes
+from recommender.inputs.units.quantities import format_count as format_count
+from recommender.inputs.units.quantities import format_share as format_share
+from recommender.inputs.units.quantities import parse_bytes as parse_bytes
+from recommender.inputs.units.quantities import parse_count as parse_count
+from recommender.inputs.units.quantities import parse_currency as parse_currency
+from recommender.inputs.units.quantities import parse_hourly as parse_hourly
+from recommender.inputs.units.quantities import parse_money as parse_money
+from recommender.inputs.units.quantities import parse_share as parse_share
+from recommender.inputs.units.quantities import parse_whole as parse_whole
+from recommender.inputs.units.quantities import whole_of as whole_of
+from recommender.inputs.units.times import brief_duration as brief_duration
+from recommender.inputs.units.times import duration_of as duration_of
+from recommender.inputs.units.times import format_duration as format_duration
+from recommender.inputs.units.times import format_instant as format_instant
+from recommender.inputs.units.times import parse_duration as parse_duration
+from recommender.inputs.units.times import parse_instant as parse_instant
