@@ -1,13 +1,15 @@
 """Reads machines and prices outside the catalog from a user's CSV file: `--offers FILE`."""
 
+import csv
 import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
+from importlib.resources import files
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from recommender.catalogs.catalog import Offers
 from recommender.catalogs.frozen import dataclass
@@ -28,19 +30,17 @@ from recommender.inputs.units import count_of, parse_currency, parse_money, whol
 from recommender.plan.limits import QuotaLimit
 from recommender.text import shown, unknown
 
+T = TypeVar("T")
+
 _REQUIRED = ("label", "gpu", "gpus", "usd_per_hour")
-_OPTIONAL = (
-    "count", "market", "region", "instance_type", "network_gbit_per_s", "network", "intra",
-    "intra_gb_per_s", "vcpus", "memory_gib", "disk_mb_per_s", "host_gb_per_s", "gpu_memory_gib",
-    "one_host", "as_of", "minimum_h", "step_h", "maximum_h", "start_h", "notice_s", "upfront",
-    "egress_per_gb", "disk_per_gb_month", "currency", "country", "new_account", "launcher",
-)  # fmt: skip
-_TERMS = _OPTIONAL[_OPTIONAL.index("as_of") + 1 :]
+with files(__package__).joinpath("offers_columns.csv").open("r", encoding="utf-8") as _file:
+    _ROWS = tuple(csv.DictReader(_file))
+COLUMNS = {row["column"]: row["meaning"] for row in _ROWS}  # and what each means
+_OPTIONAL = tuple(name for name in COLUMNS if name not in _REQUIRED)
+_TERMS, _HARDWARE = (
+    tuple(row["column"] for row in _ROWS if row["part"] == part) for part in ("terms", "hardware")
+)
 _TIMES = ("minimum_h", "step_h", "maximum_h", "start_h")
-COLUMNS = (*_REQUIRED, *_OPTIONAL)
-_NAMED_BY = ("label", "instance_type")
-_NOT_HARDWARE = (*_NAMED_BY, "usd_per_hour", "count", "market", "region", "as_of", *_TERMS)
-_HARDWARE = tuple(name for name in COLUMNS if name not in _NOT_HARDWARE)
 _NAMES = ("instance_type", "family", "quota_family")
 _BUT_NAMES = attrgetter(*(each.name for each in fields(OwnMachine) if each.name not in _NAMES))
 _SOLD_IN = {word: cast(Market, market) for word, market in MARKETS.items() if market != "any"}
@@ -53,6 +53,8 @@ _LAUNCHER = re.compile(r"[a-z][a-z0-9_/-]*")
 _GB_PER_GIB = 2.0**30 / 1e9
 _KINDS = ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink", "roce", "ici")
 _LINKS = {kind: kind for kind in _KINDS}
+_TWO_MACHINES = "describes two different machines; give them different labels"
+_TWO_TERMS = "has two sets of terms; give different labels"
 # USD per hour of machines that cost nothing more: plans are compared by ratios of costs, so of
 # two that are paid anyway the one with fewer machine-hours is the cheaper one.
 _PAID_ANYWAY = 1e-9
@@ -107,12 +109,14 @@ def read_offers(
         for count, usd in zip(counts, usd_per_hour, strict=True)
     ]
     regions = [region or "own" for region in table.column("region")]
+    rules = [replace(t, instance_type=n) for n, t in zip(names, terms, strict=True) if t]
+    named = [(rule.instance_type, rule.market) for rule in rules]
     kept = _newest(list(zip(names, regions, markets, strict=True)), dates)
     return OwnMachines(
-        _by_name(names, machines, table.name),
+        _one_of_each(names, machines, table.name, _TWO_MACHINES),
         _own_offers(*_some(kept, names, regions, markets, usd_per_hour, dates)),
         _limits(*_some(kept, names, regions, counts)),
-        _terms_by_name(names, terms, table.name),
+        tuple(_one_of_each(named, rules, table.name, _TWO_TERMS).values()),
         older=len(names) - len(kept),
     )
 
@@ -372,27 +376,11 @@ def _given(row: CsvRow, column: str, read: Callable[[str, str], float]) -> float
     return None if text is None else read(text, row.where(column))
 
 
-def _terms_by_name(
-    names: Iterable[str], terms: Iterable[BillingRule | None], file: str
-) -> tuple[BillingRule, ...]:
-    """The terms of each name in each market; refuses two of one name."""
-    found: dict[tuple[str, str], BillingRule] = {}
-    for name, rule in zip(names, terms, strict=True):
-        if rule is not None:
-            rule = replace(rule, instance_type=name)
-            if found.setdefault((name, rule.market), rule) != rule:
-                raise UsageError(f"{file}: '{name}' has two sets of terms; give different labels")
-    return tuple(found.values())
-
-
-def _by_name(
-    names: Iterable[str], machines: Iterable[OwnMachine], file: str
-) -> dict[str, OwnMachine]:
-    """The hardware of each name; refuses a name of two kinds."""
-    found: dict[str, OwnMachine] = {}
-    for name, machine in zip(names, machines, strict=True):
-        if found.setdefault(name, machine) is not machine:
-            raise UsageError(
-                f"{file}: '{name}' describes two different machines; give them different labels"
-            )
+def _one_of_each(names: Iterable[Any], values: Iterable[T], file: str, what: str) -> dict[Any, T]:
+    """The value of each name; refuses a name of two values."""
+    found: dict[Any, T] = {}
+    for name, value in zip(names, values, strict=True):
+        kept = found.setdefault(name, value)
+        if kept is not value and kept != value:
+            raise UsageError(f"{file}: '{name if isinstance(name, str) else name[0]}' {what}")
     return found

@@ -15,7 +15,7 @@ from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.training_software import software
 from recommender.inputs.units import format_count, parse_count, parse_data_at, parse_whole
 from recommender.job.derive import COMPLETION, TOKEN_FAMILIES
-from recommender.job.model_layer import figures
+from recommender.job.merge_layers import figures
 from recommender.job.schema import parse_stack
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config

@@ -25,11 +25,11 @@ from recommender.job.merge_layers import (
     JobFlags,
     Raw,
     invalidated,
+    over,
     own_layer,
     preset_layer,
     with_preset,
 )
-from recommender.job.model_layer import over
 from recommender.job.preset_files import presets
 from recommender.job.schema import JobFile, label, read
 from recommender.text import nearest, shown

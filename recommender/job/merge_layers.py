@@ -4,13 +4,14 @@ A job is three layers of plain text, merged before anything is parsed: the prese
 the file, the flags. A layer that changes the network drops what lower layers stated about the old
 one, so that `derive` computes it again: `--params 13B` over a preset of 8 B also replaces its
 width, FLOP, activations and checkpoint. Timings stay with another precision and then state theirs,
-but for fp32, which other units multiply. `model_layer.py` adds a fourth layer: the figures of a
-published architecture, below the layer that names it.
+but for fp32, which other units multiply. A fourth layer, below the one that names a `model:`, has
+the figures of that published architecture.
 """
 
 import re
 from dataclasses import fields
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -20,6 +21,9 @@ from recommender.job.job import AMOUNTS
 from recommender.job.preset_files import preset_tree, presets
 from recommender.job.timings import in_precision
 from recommender.text import unknown
+
+if TYPE_CHECKING:  # most jobs name no architecture
+    from recommender.networks.find import FoundNetwork
 
 FILE = "recommend.yaml"  # the usual name of a job file
 Raw = dict[str, Any]  # the text of a job file, checked later by its schema
@@ -78,6 +82,7 @@ SYNONYMS = {
     "tokens_per_example": "seq_len",
     "patch": "patch_size",
 }
+_DECIDING = ("model", "image_size", "patch_size")  # what decides the figures
 _CONTAINERS = ("cold", "prebuilt")  # what `image` may be besides the side of a picture
 
 
@@ -272,3 +277,61 @@ def with_preset(raw: Raw, seen: tuple[str, ...] = ()) -> tuple[Raw, Raw]:
     if not isinstance(like, str) or like not in presets() or like in seen:
         raise UsageError(f"like: {unknown('job', str(like), presets())}")
     return preset_layer(like, seen), own
+
+
+def over(lower: Raw, upper: Raw, folder: Path) -> Raw:
+    """Lay one layer over another, with the figures of its `model:` in between."""
+    model = upper.get("model", lower.get("model"))
+    if not isinstance(model, str) or not any(key in upper for key in _DECIDING):
+        return merged(lower, upper)
+    from recommender.networks.find import find_network  # most jobs name no model
+
+    same = model == lower.get("model")
+    stated = {**lower, **upper} if same else upper
+    image, patch = (_side(stated.get(key), key) for key in _DECIDING[1:])
+    found = find_network(model, folder, image, patch)
+    method = upper.get("method", lower.get("method", "full"))
+    counted = figures(found, adapters=method != "full")
+    sizes = {key: stated[key] for key in _DECIDING[1:] if key in stated}  # already counted with
+    return merged(merged(lower, {**counted, **sizes}), upper)
+
+
+def _side(value: Any, key: str) -> int | None:
+    from recommender.job.schema import side  # the schema reads every field of a job
+
+    return None if value is None else side(str(value), f"{key}:")
+
+
+def figures(found: "FoundNetwork", adapters: bool) -> Raw:
+    """The figures of a network as the text of a job file."""
+    network = found.network
+    counted = {
+        "family": network.family,
+        "params": network.count.parameters,
+        "active_params": network.count.active if network.family == "moe" or network.beside else 0,
+        "lookup_params": network.count.lookup,
+        "hidden": network.hidden,
+        "layers": network.layers,
+        "vocab": network.vocabulary,
+        "attention_width": network.attention_width,
+        "windowed_width": network.windowed_width,
+        "window": network.window,
+        "heads": network.heads,
+        "kv_width": network.kv_width,
+        "sdpa": "" if network.sdpa else "no",
+        "adapted_width": network.count.adapted,
+        "expert_width": network.expert_width if network.family == "moe" else 0,
+        "expert_groups": network.expert_groups if network.family == "moe" else 0,
+        "gated": "" if network.gated is None else str(network.gated).lower(),
+        "gradient_tensors": 0 if adapters else network.count.tensors,
+        "flop_per_sample": _exactly(network.flop_per_sample),
+        "activation_bytes_per_sample": _exactly(network.activation_bytes),
+        "recomputed_activation_bytes_per_sample": _exactly(network.recomputed_bytes),
+        "sample_unit": network.sample_unit,
+    }
+    text: Raw = {key: str(value) for key, value in counted.items() if value}
+    return {**text, "assumed": ["hidden", "layers"]} if found.sized else text
+
+
+def _exactly(value: float) -> str:
+    return repr(value) if value else ""
