@@ -28,7 +28,18 @@ MODEL = "meta-llama/Llama-3.1-8B"
 _ADAPTERS_FROM = 3e9  # parameters from which on most people train adapters
 _RANK = 16
 _VOCABULARY = 50_304  # GPT-2's words, rounded up as Megatron-LM does
-_IN_BACKWARD = "_in_backward"
+# Fields of a tool's file that are keys of a job file, and what their lines say.
+_SETTINGS = {
+    "precision": "mixed, fp8, mxfp8, nvfp4, bf16, fp16, tf32 or fp32",
+    "recomputation": "as the file says; auto: only where it pays",
+    "attention": "plain: not fused, score matrices go through memory",
+    "sharding": "as the file says; auto: the fastest that fits",
+    "optimizer": "its states take memory",
+    "optimizer_in_backward": "frees gradients",
+    "master_weights": "weights, gradients and states in 16 bits",
+    "offload": "held by the host; its transfers are not in the times",
+    "micro_batch": "of a GPU at once, as the file says",
+}
 _LONG = 50_000  # tokens of an example, which are more often those of a data set
 UNKNOWN = "unknown"  # software
 _SCRIPTS = "speed of typical scripts"
@@ -229,8 +240,7 @@ def draft_job(
         *_network_lines(draft),
         *_method_lines(draft),
         *_work_lines(draft),
-        *_setting_lines(config),
-        *_state_lines(draft),
+        *_setting_lines(draft),
         *_stack_lines(draft, project),
         *_data_lines(stated),
     ]
@@ -482,28 +492,17 @@ def _batch_line(draft: _Answers) -> DraftLine:
     return DraftLine("batch", str(config.micro_batch * rounds * copies), comment)
 
 
-def _state_lines(draft: _Answers) -> list[DraftLine]:
-    """How the states of the training lie in memory, and which part of the network is trained."""
-    config = draft.config
-    optimizer = config.optimizer.removesuffix(_IN_BACKWARD)
-    whole = _whole_modules(draft)
-    named = (
-        ("optimizer", optimizer, "its states take memory"),
-        (
-            "optimizer_in_backward",
-            "yes" if optimizer != config.optimizer else "",
-            "frees gradients",
-        ),
-        ("master_weights", config.masters, "weights, gradients and states in 16 bits"),
-        ("offload", config.offload, "held by the host; its transfers are not in the times"),
-        ("micro_batch", str(config.micro_batch or ""), "of a GPU at once, as the file says"),
-        ("trainable_params", str(_trained(draft) or whole or ""), _trained_comment(config)),
-    )
-    return [DraftLine(key, value, comment) for key, value, comment in named if value]
-
-
-def _trained_comment(config: TrainingConfig) -> str:
-    return f"trained: {', '.join(config.trained or config.whole_modules)}"[:90]
+def _setting_lines(draft: _Answers) -> list[DraftLine]:
+    """What the tool's file says in so many words, and which part of the network is trained."""
+    config, trained = draft.config, _trained(draft) or _whole_modules(draft)
+    lines = [
+        DraftLine(key, str(value), comment)
+        for key, comment in _SETTINGS.items()
+        if (value := getattr(config, key))
+    ]
+    part = ", ".join(config.trained or config.whole_modules)
+    more = DraftLine("trainable_params", str(trained), f"trained: {part}"[:90])
+    return [*lines, more] if trained else lines
 
 
 def _trained(draft: _Answers) -> int:
@@ -566,13 +565,3 @@ def _unknown_stack_lines() -> list[str]:
         *_commented(f"  recipes of vendors are faster: {', '.join(names['tuned'])};"),
         *_commented(f"  scripts, planned if unknown: {', '.join(names['typical'])}"),
     ]
-
-
-def _setting_lines(config: TrainingConfig) -> list[DraftLine]:
-    named = (
-        ("precision", config.precision, "mixed, fp8, mxfp8, nvfp4, bf16, fp16, tf32 or fp32"),
-        ("recomputation", config.recomputation, "as the file says; auto: only where it pays"),
-        ("attention", config.attention, "plain: not fused, score matrices go through memory"),
-        ("sharding", config.sharding, "as the file says; auto: the fastest that fits"),
-    )
-    return [DraftLine(key, value, comment) for key, value, comment in named if value]

@@ -32,7 +32,7 @@ _GENERATIONS = 8  # of GRPOConfig (TRL 1.16)
 _USUAL_TARGETS = ("q_proj", "v_proj")
 _NEITHER = ("deepspeed", "accelerate")  # hold neither network nor data
 _SPECIAL = ("sign", "root", "network", "without", "engine", "data", "classes", "copies",
-            "steps_per_epoch", "dora", "in_backward", "optimizer_rank")  # fmt: skip
+            "steps_per_epoch", "dora", "optimizer_rank")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,6 @@ def _joined(tool: str, keys: Keys, values: dict[str, Any]) -> TrainingConfig:
     """The training, with what several fields say together."""
     if values.get("dora"):
         keys.unread.append("dora: true (planned as lora; its norms of columns are small beside it)")
-    if values.get("in_backward"):
-        values["optimizer"] = _layerwise(values.get("optimizer", ""))
     if values.get("method") == "full":
         values["lora_rank"] = 0
     software = keys.text("software")  # of a script
@@ -198,10 +196,6 @@ def _joined(tool: str, keys: Keys, values: dict[str, Any]) -> TrainingConfig:
         named = "transformers"
     kept = {k: v for k, v in values.items() if k not in _SPECIAL or k == "network"}
     return TrainingConfig(**{**kept, "tool": software or named})
-
-
-def _layerwise(optimizer: str) -> str:
-    return f"{optimizer or 'adamw'}_in_backward"
 
 
 def _tree(path: Path) -> Any:

@@ -45,13 +45,14 @@ class TrainingConfig:
     total_tokens: int = 0
     ratio: float = 0.0  # tokens per parameter, where the tool counts its work so
     precision: str = ""
-    masters: str = ""  # "no": weights, gradients and states all in 16 bits
+    master_weights: str = ""  # "no": weights, gradients and states all in 16 bits
     method: str = ""
     lora_rank: int = 0
     targets: tuple[str, ...] = ()  # matrices with adapters; (): those of every linear layer
     whole_modules: tuple[str, ...] = ()  # trained in full beside adapters
     trained: tuple[str, ...] = ()  # what is trained or frozen of the network, as the file says it
     optimizer: str = ""
+    optimizer_in_backward: str = ""  # "yes": updates each layer, and frees its gradient
     offload: str = ""  # "optimizer", "parameters" (both): held by the host
     recomputation: str = ""
     attention: str = ""  # "plain" if scores go through memory

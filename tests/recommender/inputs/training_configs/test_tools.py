@@ -244,14 +244,16 @@ def test_a_second_file_says_what_the_first_leaves_open(tmp_path: Path) -> None:
      "tokenizer: {max_seq_len: 1024}\nbatch_size: 2\ngradient_accumulation_steps: 8\nepochs: 1\n"
      "dtype: bf16\noptimizer: {_component_: bitsandbytes.optim.PagedAdamW8bit}\n"
      "optimizer_in_bwd: true\n",
-     {"method": "lora", "lora_rank": 8, "masters": "no", "optimizer": "adamw_8bit_in_backward"}),
+     {"method": "lora", "lora_rank": 8, "master_weights": "no", "optimizer": "adamw_8bit",
+      "optimizer_in_backward": "yes"}),
     ("checkpoint_dir: checkpoints/meta-llama/Llama-2-7b-hf\nprecision: bf16-true\ndevices: 2\n"
      "train: {global_batch_size: 8, micro_batch_size: 1, epochs: 2}\nlora_r: 32\n"
      "quantize: bnb.nf4\n",
-     {"method": "qlora", "lora_rank": 32, "batch": 8, "gpus": 2, "masters": "no"}),
+     {"method": "qlora", "lora_rank": 32, "batch": 8, "gpus": 2, "master_weights": "no"}),
     ("finetuning_type: full\nuse_galore: true\ngalore_layerwise: true\npure_bf16: true\n"
      "model_name_or_path: gpt2\nnum_train_epochs: 1\nper_device_train_batch_size: 1\n",
-     {"optimizer": "galore_in_backward", "masters": "no", "method": "full", "lora_rank": 0}),
+     {"optimizer": "galore", "optimizer_in_backward": "yes", "master_weights": "no",
+      "method": "full", "lora_rank": 0}),
     ("base_model: gpt2\nrl: kto\nunfrozen_parameters: [^lm_head]\n"
      "deepspeed: zero3_cpuoffload.json\n",
      {"kind": "kto", "trained": ("^lm_head",), "offload": "optimizer", "sharding": "zero3"}),
