@@ -17,7 +17,7 @@ from recommender.text import shown, unknown
 _OWN = {"t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "whisper": whisper}
 _PICTURES = {
     "vit": vit, "deit": vit, "dinov2": vit, "resnet": resnet, "convnext": convnext, "dit": dit,
-    "swin": swin, "unet": unet, "convolutions": published, "clip": two_towers, "siglip": two_towers,
+    "swin": swin, "unet": unet, "published": published, "clip": two_towers, "siglip": two_towers,
 }  # fmt: skip
 # Files of diffusers name a class and no `model_type`.
 _CLASSES = {
@@ -44,18 +44,25 @@ def count_network(config: Config, image: int | None = None, patch: int | None = 
     """
     kind = _kind(config)
     try:
-        if kind in _OWN:
-            return _OWN[kind](config)
-        if kind in _PICTURES:
-            return _PICTURES[kind](config, image, patch)
-        if kind == "":
-            return _by_its_fields(config)
-        return _of_class(config, kind)
+        found = _counted(config, kind, image, patch)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # 0 heads, other lengths
         raise UsageError(
             f"{config.where}: no {kind or 'network'} has these fields ({shown(error)}); compare "
             "lengths of lists, and figures that are 0, with the published file"
         ) from error
+    total = config.fields.get("total_parameters")
+    rest = (total if isinstance(total, int) else 0) - found.count.parameters
+    if rest <= 0:
+        return found
+    return found.with_part(Count(rest), 0, "what sees and hears is counted, and not trained on")
+
+
+def _counted(config: Config, kind: str, image: int | None, patch: int | None) -> Network:
+    if kind in _OWN:
+        return _OWN[kind](config)
+    if kind in _PICTURES:
+        return _PICTURES[kind](config, image, patch)
+    return _of_class(config, kind) if kind else _by_its_fields(config)
 
 
 def _of_class(config: Config, kind: str) -> Network:
@@ -67,11 +74,7 @@ def _of_class(config: Config, kind: str) -> Network:
     named = Config({**config.fields, "model_type": kind}, config.where)
     named = named.flattened("attn_config", "ffn_config")
     named.whole(names.HIDDEN)  # a file that does not say so much is not the whole file
-    found = transformer(named.with_defaults(convention.defaults), convention)
-    beside = config.fields.get("beside_parameters")  # of eyes and ears that are not described
-    if not isinstance(beside, int):
-        return found
-    return found.with_part(Count(beside), 0, "what sees and hears is counted, and not trained on")
+    return transformer(named.with_defaults(convention.defaults), convention)
 
 
 def _part(config: Config, kind: str) -> Network:

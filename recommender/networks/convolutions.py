@@ -82,15 +82,27 @@ def _depthwise(width: int) -> Count:
 
 
 def published(config: Config, image: int | None = None, patch: int | None = None) -> Network:
-    """A network whose parameters and multiply-adds its library states, at a side of its own."""
+    """A network whose parameters are published, with its multiply-adds at a side of its own.
+
+    Where those are not, it is a transformer that all of its positions pass.
+    """
     number, side = int(config.fields["parameters"]), config.whole(("image_size",), _SIDE)
-    work = config.fields["multiply_adds"] * ((image or side) / side) ** 2
+    hidden, layers = config.whole(("hidden_size",), 0), config.whole(("num_hidden_layers",), 0)
+    seen = config.whole(("positions",), 0)
+    passed = seen * number + 2 * layers * hidden * seen**2
+    work = (config.fields.get("multiply_adds") or passed) * ((image or side) / side) ** 2
+    family = config.word("family", "cnn")
+    slower = "as fast as ordinary convolutions is planned; depthwise ones are slower"
     return Network(
-        family="cnn",
+        family=family,
         count=Count(number, number, 0, 161),
+        hidden=hidden,
+        layers=layers,
+        attention_width=hidden,
         flop_per_sample=flop(work),
-        sample_unit="image",
-        note="as fast as ordinary convolutions is planned; depthwise ones are slower",
+        activation_bytes=4.0 * config.fields.get("outputs", 0),
+        sample_unit=config.word("sample_unit", "image"),
+        note=config.word("note") or (slower if family == "cnn" else ""),
     )
 
 

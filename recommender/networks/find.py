@@ -12,6 +12,7 @@ from recommender.networks.known_models import (
     find_known,
     find_relative,
     find_shape,
+    is_sibling,
     known_models,
     nearest_known,
     sizes_in,
@@ -63,6 +64,8 @@ def _of_size(word: str, image: int | None, patch: int | None) -> FoundNetwork:
     relative = find_relative(word)
     if relative is not None:
         network = count_network(relative.config, image, patch)
+        if is_sibling(word, relative):
+            return FoundNetwork(network, word, f"the shape of {relative.name}", relative.name)
         if network.hidden and network.layers:
             source = f"the shape of {relative.name}, scaled to the size in the name"
             return FoundNetwork(network.resized(whole, used), word, source, sized=True)

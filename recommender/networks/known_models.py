@@ -1,7 +1,10 @@
 """The `config.json` fields of well-known models, so that their names work offline."""
 
+import csv
 import json
 import re
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from math import inf, log
@@ -40,10 +43,37 @@ def _table() -> Any:
     return json.loads(files(__package__).joinpath("known_models.json").read_text("utf-8"))
 
 
-def _same_shape() -> dict[str, str]:
-    """Models that were trained on from a known one, or built as it is, under names of their own."""
-    shapes: dict[str, str] = _table()["same_shape"]
-    return shapes
+@cache
+def _same_shape() -> dict[str, tuple[str, float]]:
+    """Models that were trained on from a known one, or built as it is, under names of their own.
+
+    Those that also see, hear or speak have more: then with billions of parameters in all.
+    """
+    shapes = _table()["same_shape"].items()
+    return {name: (of, 0.0) if isinstance(of, str) else tuple(of) for name, of in shapes}
+
+
+@cache
+def _of_libraries() -> dict[str, KnownModel]:
+    """Networks of pictures by their names in timm; `timm_models.csv` has its published figures.
+
+    Parameters, multiply-adds and outputs of layers, of results/benchmark-infer-amp-nchw of
+    huggingface/pytorch-image-models (2026-08-08), at the side that they were taken with.
+    """
+    with files(__package__).joinpath("timm_models.csv").open("r", encoding="utf-8") as file:
+        return {row["name"]: _of_timm(row) for row in csv.DictReader(file)}
+
+
+def _of_timm(row: dict[str, str]) -> KnownModel:
+    fields = {
+        "model_type": "published",
+        "family": row["family"],
+        "parameters": 1e6 * float(row["million_parameters"]),
+        "multiply_adds": 1e9 * float(row["billion_multiply_adds"]),
+        "outputs": 1e6 * float(row["million_outputs"]) if row["family"] == "cnn" else 0.0,
+        "image_size": int(row["image"]),
+    }
+    return KnownModel(row["name"], "published by timm, 2026-08", Config(fields, row["name"]))
 
 
 @cache
@@ -80,7 +110,9 @@ def find_shape(word: str) -> KnownModel | None:
     wanted, shapes = _parts(word), _shapes()
     whole = {_joined(parts): model for parts, model in shapes.items()}
     if found := whole.get(_joined(wanted)):
-        return find_known(found)
+        return _known_as(found)
+    if found := _of_libraries().get(_of_library(word)):
+        return found
     if _listed(wanted):
         return None
     spans = (wanted[i:j] for i in range(len(wanted)) for j in range(len(wanted), i, -1))
@@ -88,13 +120,29 @@ def find_shape(word: str) -> KnownModel | None:
     within = [s for s in spans if s in shapes and (_is_telling(s) or plain and _is_long(s))]
     best = max(within, key=len, default=())
     more = any(_MORE.fullmatch(part) for part in wanted if part not in best)
-    return find_known(shapes[best]) if best and not more else None
+    return _known_as(shapes[best]) if best and not more else None
+
+
+def _of_library(word: str) -> str:
+    """A name as libraries have it: without its owner, and the tag of its weights."""
+    return word.lower().rpartition("/")[2].partition(".")[0].replace("-", "_")
+
+
+def _known_as(name: str) -> KnownModel | None:
+    """The known model under a name of its own, or one of the same shape."""
+    base, total = _same_shape().get(name, (name, 0.0))
+    known = find_known(base) or _of_libraries().get(base)
+    if known is None or not total:
+        return known
+    fields = {**known.config.fields, "total_parameters": round(total * 1e9)}
+    return replace(known, config=Config(fields, name))
 
 
 @cache
 def _shapes() -> dict[tuple[str, ...], str]:
     """The known model of each name without words of tuning; with and without its version."""
-    named = {**{each.name: each.name for each in reversed(known_models())}, **_same_shape()}
+    known = (each.name for each in reversed(known_models()))
+    named = {name: name for name in (*known, *_same_shape())}
     parts = {_parts(name): model for name, model in named.items()}
     versions = (p for p in parts if len(p) > 2 and re.fullmatch(r"v\d[\d.]*", p[-1]))
     bare = {p[:-1]: parts[p] for p in versions}
@@ -104,31 +152,42 @@ def _shapes() -> dict[tuple[str, ...], str]:
 def find_relative(word: str) -> KnownModel | None:
     """Find the known model most like an unknown one of the same family, of the size in its name.
 
-    The family is a word of both names. Of its models those come first that are mixtures if this
-    one is, see or hear if it does, share most of its other words, and are of about its size.
+    The family is a word of both names. Of its models that are mixtures if this one is, and only
+    then, those come first that see or hear if it does, share most of its other words, and are of
+    about its size.
     """
     whole, used = sizes_in(word)
     parts = _parts(word)
-    wanted, version = set(parts), _version(parts)
-    related = [
-        (own, find_known(name))
-        for own, name in _shapes().items()
-        if own[0] in wanted and own[0].isalpha() and len(own[0]) > 2
-    ]
-    if not whole or not related:
+    if not whole:
         return None
+    related = [
+        (own, model)
+        for own, name in _shapes().items()
+        if own[0] in parts and own[0].isalpha() and len(own[0]) > 2 and (model := _known_as(name))
+        if model.config.has(*EXPERTS) == (used > 0)
+    ]
 
-    def likeness(each: tuple[tuple[str, ...], KnownModel | None]) -> tuple[float, ...]:
+    def likeness(each: tuple[tuple[str, ...], KnownModel]) -> tuple[float, ...]:
         own, model = each
-        size = sizes_in(model.name)[0] if model else 0.0
-        alike = model is not None and model.config.has(*EXPERTS) == (used > 0)
-        more = {part for part in wanted ^ set(own) if _MORE.fullmatch(part)}
-        shared = len(wanted & set(own))
+        size = sizes_in(model.name)[0]
+        shared = len({*parts} & {*own})
         nearest = -abs(log(size / whole)) if size else -inf
-        older = abs(int(_version(own)) - int(version))
-        return alike, -len(more), shared, -older, nearest, -len(own)
+        older = abs(int(_version(own)) - int(_version(parts)))
+        return -_further(parts, own), shared, -older, nearest, -len(own)
 
-    return max(related, key=likeness)[1]
+    return max(related, key=likeness, default=(parts, None))[1]
+
+
+def is_sibling(word: str, relative: KnownModel) -> bool:
+    """Whether two names are of one version and size, and neither has more: zephyr of StableLM."""
+    parts, own = _parts(word), _parts(relative.name)
+    alike = sizes_in(word) == sizes_in(relative.name) and not _listed(parts)
+    return alike and not _further(parts, own) and _version(parts) == _version(own)
+
+
+def _further(parts: Collection[str], own: Collection[str]) -> int:
+    """How many words say that one of two networks has more than the other."""
+    return sum(_MORE.fullmatch(part) is not None for part in {*parts} ^ {*own})
 
 
 def _version(parts: tuple[str, ...]) -> float:

@@ -216,10 +216,13 @@ def two_towers(config: Config, image: int | None = None, patch: int | None = Non
     hidden, layers = reading.whole(names.HIDDEN), reading.whole(names.LAYERS)
     inner, words = reading.whole(names.INNER, 4 * hidden), reading.whole(names.POSITIONS, 77)
     layer = block(hidden, inner)
-    shared = config.whole(("projection_dim",), 512)
     rows = embedding(reading.whole(("vocab_size",)), hidden) + vector(words * hidden)
     text = layer.times(layers) + rows + norm(hidden, bias=True)
-    text += plain(hidden, shared) + plain(eye.hidden, shared)
+    if config.word("model_type") == "siglip":  # the eye's outputs are gathered by a layer more
+        text += plain(hidden, eye.hidden) + block(eye.hidden, seeing.whole(names.INNER), norms=1)
+    else:
+        shared = config.whole(("projection_dim",), 512)
+        text += plain(hidden, shared) + plain(eye.hidden, shared)
     work = words * _matrix(layers, hidden, inner) + 2 * layers * hidden * words**2
     return replace(
         eye,
