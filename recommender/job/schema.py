@@ -303,7 +303,7 @@ _OTHERS: dict[str, tuple[Read, Callable[[], dict[str, Any]]]] = {
 
 
 @cache
-def _forms(kind: type[Any], inside: str = "") -> dict[str, _Form]:
+def _forms(kind: Any, inside: str = "") -> dict[str, _Form]:
     """The forms of the fields of one level, by their names, in the order of the class."""
     types = {f"{inside}{each.name}": each.type for each in fields(kind)}
     with files(__package__).joinpath("job_fields.csv").open("r", encoding="utf-8") as file:
@@ -329,13 +329,13 @@ def _plain_form(row: dict[str, str], kind: Any) -> _Form:
         text = {"type": ["string", "null"], "maxLength": int(most)}
         return _Form(lambda value, name: _short(value, name, int(most)), text)
     examples, words = row["examples"].split("|"), tuple(row["units"].split()) or _NUMBERS
-    typed = {
-        "count": lambda: units.count_of(
-            *examples, least=float(row["least"] or 0), most=most, units=words
-        ),
-        "whole": lambda: units.whole_of(*examples, most=most),
-    }
-    parse = typed[reader]() if reader in typed else _TYPED[reader]
+    parse: Callable[[str, str], Any]
+    if reader == "count":
+        parse = units.count_of(*examples, least=float(row["least"] or 0), most=most, units=words)
+    elif reader == "whole":
+        parse = units.whole_of(*examples, most=most)
+    else:
+        parse = _TYPED[reader]
     number = {"type": ["string", "number", "null"], "examples": examples}
     return _Form(lambda value, name: parse(_one(value, name), name), number)
 
@@ -381,7 +381,7 @@ def read(raw: dict[str, Any], flags: Flags = ()) -> JobFile:
 
 
 def _values(
-    kind: type[Any], raw: dict[str, Any], flags: Flags, problems: list[str], inside: str = ""
+    kind: Any, raw: dict[str, Any], flags: Flags, problems: list[str], inside: str = ""
 ) -> dict[str, Any]:
     """The fields of one level that were given; what is wrong with any is added to the list."""
     values: dict[str, Any] = {}
@@ -425,7 +425,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _described(kind: type[Any], inside: str = "") -> dict[str, Any]:
+def _described(kind: Any, inside: str = "") -> dict[str, Any]:
     forms = _forms(kind, inside)
     return {
         "description": (kind.__doc__ or "").strip(),

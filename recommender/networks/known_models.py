@@ -111,8 +111,8 @@ def find_shape(word: str) -> KnownModel | None:
     whole = {_joined(parts): model for parts, model in shapes.items()}
     if found := whole.get(_joined(wanted)):
         return _known_as(found)
-    if found := _of_libraries().get(_of_library(word)):
-        return found
+    if (of_library := _of_libraries().get(_of_library(word))) is not None:
+        return of_library
     if _listed(wanted):
         return None
     spans = (wanted[i:j] for i in range(len(wanted)) for j in range(len(wanted), i, -1))
