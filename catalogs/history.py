@@ -30,7 +30,7 @@ from recommender.catalogs.store import Store
 Key = tuple[str, str, str, str, str]  # provider, instance type, region, zone, market
 _SAME = 1e-6  # prices of one type differ in the 8th digit between sources
 HISTORY = "history"
-MISSING = "no history is kept: pip install 'recommend-gpus[history]' adds it (pyarrow)"
+MISSING = "no history is kept without pyarrow: pip install pyarrow"
 SHIPPED = Path(__file__).with_name("past_prices.csv.gz")
 COLUMNS = ("provider", "instance_type", "region", "market", "prices")  # of the shipped ones
 ShippedKey = tuple[str, str, str, str]

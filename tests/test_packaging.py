@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import copy2, copytree, ignore_patterns
 
 import pytest
+import yaml
 
 from recommender import __version__
 
@@ -173,3 +174,13 @@ def test_packages_of_other_projects_do_no_harm(script: str, said: str, wheel: Pa
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
+
+
+def test_the_conda_recipe_asks_for_what_the_project_asks_for() -> None:
+    recipe = yaml.safe_load((ROOT / "deploy/conda/recipe.yaml").read_text("utf-8"))
+    asked = [each.replace(">", " >", 1).lower() for each in TOOLS["project"]["dependencies"]]
+    python = TOOLS["project"]["requires-python"]
+    assert recipe["requirements"]["run"] == [f"python {python}", *asked]
+    assert recipe["context"]["version"] == __version__
+    scripts = [f"{name} = {where}" for name, where in TOOLS["project"]["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == scripts

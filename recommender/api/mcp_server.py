@@ -27,9 +27,7 @@ def server() -> Any:
     try:
         sdk = import_module("mcp.server")
     except ImportError:
-        raise UsageError(
-            "the MCP SDK is not installed: pip install 'recommend-gpus[mcp]'"
-        ) from None
+        raise UsageError("the MCP SDK is not installed: pip install mcp") from None
     made = sdk.MCPServer("recommend", instructions=INSTRUCTIONS, version=__version__)
     for tool in TOOLS:
         made.add_tool(_with_plain_errors(tool), structured_output=True)

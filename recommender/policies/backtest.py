@@ -341,7 +341,7 @@ def _cluster(workers: Workers) -> Iterator[Any]:
     try:
         distributed: Any = import_module("distributed")  # has no types
     except ImportError:
-        raise UsageError("--engine dask needs Dask: pip install 'recommend-gpus[dask]'") from None
+        raise UsageError("--engine dask needs Dask: pip install distributed") from None
     if workers.address:
         try:
             client = distributed.Client(workers.address, timeout="10s", set_as_default=False)

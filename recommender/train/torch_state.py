@@ -15,7 +15,7 @@ from recommender.train.random_numbers import random_numbers, set_random_numbers
 from recommender.train.ranks import Ranks
 from recommender.train.training_state import Stateful
 
-MISSING = "PyTorch is not installed: pip install 'recommend-gpus[torch]'"
+MISSING = "PyTorch is not installed: pip install torch"
 _FILE = "state-0.pt"
 
 

@@ -54,7 +54,7 @@ def test_the_report_says_how_to_get_the_price_history(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "has_pyarrow", lambda: False)
-    assert "recommend-gpus[history]" in refresh(world.order()).notes[0]
+    assert "pip install pyarrow" in refresh(world.order()).notes[0]
 
 
 def test_every_night_is_a_partition_that_outlives_its_version(

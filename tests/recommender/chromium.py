@@ -1,6 +1,6 @@
 """A real browser for tests of pages: Debian's Chromium, or that of `playwright install chromium`.
 
-Needs Playwright (`pip install 'recommend-gpus[browser]'`).
+Needs Playwright (extra `browser`).
 """
 
 import shutil

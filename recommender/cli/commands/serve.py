@@ -20,7 +20,7 @@ HOST, PORT = "127.0.0.1", "8000"
 MAX_PORT, MAX_WORKERS = 65_535, 64
 EVERYWHERE = ("0.0.0.0", "::")  # every address of this machine, and no name of it
 LOCAL_ONLY = "It answers under the names of this machine only; --allow-host NAME adds one, * all.\n"
-MISSING = "recommend serve needs Starlette and uvicorn: pip install 'recommend-gpus[serve]'"
+MISSING = "recommend serve needs Starlette and uvicorn: pip install starlette uvicorn"
 
 
 def serve(

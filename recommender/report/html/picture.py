@@ -1,7 +1,7 @@
 """Pictures of their own, drawn from the specifications of the report: the frontier, the runs of a
 simulation, prices over days.
 
-Needs vl-convert-python (`pip install 'recommend-gpus[plot]'`), which draws Vega-Lite without a
+Needs vl-convert-python (extra `plot`), which draws Vega-Lite without a
 browser and without the network.
 """
 
@@ -33,7 +33,7 @@ from recommender.report.html.palette import LIGHT
 from recommender.report.html.prices import PriceSeries, price_rows, series_names
 from recommender.report.simulation import plan_name, plan_words
 
-MISSING = "--plot needs vl-convert-python: pip install 'recommend-gpus[plot]'"
+MISSING = "--plot needs vl-convert-python: pip install vl-convert-python"
 WIDTH, SCALE = 960, 2.0
 _BEYOND = 2.0  # times a limit, up to which plans that miss it are drawn
 _HIDDEN = ("time_codes", "cost_codes")  # runs: no picture shows them

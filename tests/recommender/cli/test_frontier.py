@@ -119,7 +119,7 @@ def test_a_picture_is_drawn_or_what_is_missing_is_named(call, tmp_path: Path):
         import vl_convert  # noqa: F401
     except ImportError:
         assert code == 2
-        assert "pip install 'recommend-gpus[plot]'" in err
+        assert "pip install vl-convert-python" in err
     else:
         text = (tmp_path / "frontier.svg").read_text("utf-8")
         assert text.startswith("<svg")

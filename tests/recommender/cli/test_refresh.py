@@ -291,7 +291,7 @@ def test_the_price_history_is_drawn_as_a_line(run: Run, two_nights: None, tmp_pa
     if drawn.code == 0:
         assert ElementTree.parse(tmp_path / "out.svg").getroot().tag.endswith("svg")
     else:
-        assert "pip install 'recommend-gpus[plot]'" in drawn.err
+        assert "pip install vl-convert-python" in drawn.err
     facts = json.loads(run(*words, "--json").out)
     assert {row["date"] for row in facts["prices"]} >= {"2026-11-20", "2026-11-21"}
     assert run("catalog", "history", "nothing", "--region", "here").code == 4

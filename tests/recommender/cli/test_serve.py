@@ -1,6 +1,6 @@
 """`recommend serve`: what it listens on, and the names it says it answers to.
 
-Needs Starlette and uvicorn (`pip install 'recommend-gpus[serve]'`).
+Needs Starlette and uvicorn (extra `serve`).
 """
 
 from types import SimpleNamespace

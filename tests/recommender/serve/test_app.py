@@ -1,6 +1,6 @@
 """The server over HTTP: the answers of the planner, hostile requests refused, nothing kept open.
 
-Needs Starlette (`pip install 'recommend-gpus[serve]'`).
+Needs Starlette (extra `serve`).
 """
 
 import asyncio

@@ -167,5 +167,5 @@ def test_a_folder_must_be_named(monkeypatch: pytest.MonkeyPatch):
 
 def test_torch_is_requested_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(UsageError, match=r"recommend-gpus\[torch\]"):
+    with pytest.raises(UsageError, match="pip install torch"):
         TorchState(None, None)

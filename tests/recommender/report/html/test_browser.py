@@ -1,6 +1,6 @@
 """A report in a real browser: moved limits, keyboard, phone, dark, paper, and what axe finds.
 
-Needs Playwright (`pip install 'recommend-gpus[browser]'`) and Chromium: Debian's, or that of
+Needs Playwright (extra `browser`) and Chromium: Debian's, or that of
 `playwright install chromium`. Run with `pytest -m slow tests/recommender/report/html`.
 """
 
