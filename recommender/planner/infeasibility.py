@@ -10,18 +10,18 @@ from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limits, Progress
 from recommender.plan.plan import Plan
+from recommender.planner.baselines import proof_of
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
 from recommender.planner.plan_builder import Evaluated, saving
 from recommender.planner.plan_pool import PlanPool, best_among_other_offers
 from recommender.planner.problem import Problem
-from recommender.planner.proof import proof_of
 from recommender.planner.quota_request import (
     needs_words,
     request_words,
     smallest_requests,
     without_quotas,
 )
-from recommender.planner.ranking import HORIZON_S
+from recommender.planner.ranking import HORIZON_S, best_unconstrained
 from recommender.planner.relaxed_limits import (
     Relaxed,
     best_within,
@@ -32,7 +32,6 @@ from recommender.planner.relaxed_limits import (
     joined,
     with_longer_deadline,
 )
-from recommender.planner.selection import best_unconstrained
 from recommender.planner.sensitivity import alike
 from recommender.text import duration, usd
 

@@ -20,16 +20,20 @@ from recommender.plan.answer import (
 from recommender.plan.plan import Plan
 from recommender.plan.report_data import ReportData
 from recommender.planner.assumptions import assumptions_of, warnings_of
-from recommender.planner.baselines import baselines, lower_bounds_of, more_regions, price_dates
+from recommender.planner.baselines import (
+    baselines,
+    lower_bounds_of,
+    more_regions,
+    price_dates,
+    proof_of,
+)
 from recommender.planner.current_setup import current_setup
 from recommender.planner.options import AnswerOptions
 from recommender.planner.plan_builder import Evaluated, ranks_in
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem
 from recommender.planner.program_facts import ReportedProgram, program_facts, reported_program
-from recommender.planner.proof import proof_of
-from recommender.planner.ranking import HORIZON_S, Ranked
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import HORIZON_S, Ranked, ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.ties import best_shares
 from recommender.planner.trio import TrioPlans, choose_trio, table_of

@@ -1,14 +1,19 @@
-"""Selects and orders the plans of the table."""
+"""Selects which of the found plans are ranked, for a table or a frontier, and orders them."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
+from operator import attrgetter
+from typing import Literal
 
 import numpy as np
 
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, ranking_key
 from recommender.optimize.space import MEMORY_TIER
+from recommender.plan.frontier import unbeaten
+from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     Evaluated,
@@ -17,6 +22,7 @@ from recommender.planner.plan_builder import (
     goal_value_of,
     has_derived_price,
 )
+from recommender.planner.plan_pool import PlanPool
 
 SIMULATED = 6  # kinds of plans built, however few are shown
 CHEAPEST = 8  # plans of a frontier that are built until one ends within the horizon
@@ -47,6 +53,65 @@ class Ranked:
     plans: tuple[Evaluated, ...]  # the best by the goal first
     more: int
     on_demand: Plan | None = None  # what the others save against
+
+
+def ranked_plans(pool: PlanPool, top: int, others: Iterable[Candidate] = ()) -> Ranked:
+    """The best plans of a table of `top`; none if no plan meets the limits.
+
+    `others` are candidates besides the best by the goal. Without limits, the frontier.
+    """
+    if not pool.best.plans:
+        return Ranked((), 0)
+    limits = pool.problem.limits
+    on_demand = pool.select_or_relaxed(limits, "on_demand")
+    ranking = Ranking(pool.builder, top, on_demand.best if on_demand.plans else None)
+    if limits.goal == "frontier":
+        return ranking.frontier([pool.best.best, *_curve(pool), *others])
+    plans = [*pool.best.plans, *others]
+    if ranking.quoted_below(best_printed(pool.best.plans)) > 0.0:
+        plans += [each for each in pool.at_quoted_prices().plans if each.printed]
+    return ranking.ranked(list(dict.fromkeys(plans)), _best_of_each(pool, top))
+
+
+def _best_of_each(pool: PlanPool, top: int) -> list[Candidate]:
+    """The best plan without spot, and the best of each provider that a table of `top` may show."""
+    found = [pool.select(pool.problem.limits, "uninterrupted")]
+    of_best = pool.sites.sites[pool.best.best.site].provider
+    providers = [each for each in pool.providers if each != of_best]
+    found += [pool.of_provider(each) for each in providers[:top]]
+    return [selection.best for selection in found if selection.plans]
+
+
+def cheapest_in_horizon(limits: Limits) -> Limits:
+    """Limits under which the cheapest plan ends within the horizon in 19 of 20 runs."""
+    most_s = min(HORIZON_S, limits.deadline_s or HORIZON_S)
+    return replace(limits, deadline_s=most_s, objective="cost", confidence=0.95)
+
+
+def _curve(pool: PlanPool) -> list[Candidate]:
+    """What no other plan beats in both cost and time: of the promising clusters, of the fastest and
+    the cheapest, all without a fallback.
+    """
+    aims: tuple[Literal["time", "cost"], ...] = ("time", "cost")
+    limits = pool.problem.limits
+    found = [pool.select(replace(limits, objective=aim)) for aim in aims]
+    if any(each.plans and each.best.time_s > HORIZON_S for each in found):
+        found.append(pool.select(cheapest_in_horizon(limits)))  # the cheapest may take a year
+    met = [plan for each in found for plan in each.plans if plan.fallback < 0]
+    searched = unbeaten(met, lambda each: (each.cost_usd, each.time_s))
+    return [*searched, *pool.pool.frontier(limits)]
+
+
+def best_unconstrained(pool: PlanPool, aim: Literal["time", "cost"]) -> Candidate | None:
+    """The best plan of the same problem with an objective but no limits.
+
+    The cheapest within the horizon, because prices and spot laws say little about later times.
+    """
+    limits = replace(pool.problem.limits.of_size, objective=aim)
+    found = pool.select(limits).plans
+    if aim == "cost" and found and found[0].time_s > HORIZON_S:
+        found = pool.select(cheapest_in_horizon(limits)).plans or found
+    return found[0] if found else None
 
 
 @dataclass(frozen=True)
@@ -90,22 +155,18 @@ class Ranking:
 
         One at derived prices does not lead a quoted one that is within the derived error.
         """
-        lead = _simplest_of_best([each for each in ordered if each.printed])
-        most = self._quoted_below(lead)
+        lead = best_printed(ordered)
+        most = self.quoted_below(lead)
         quoted = [each for each in ordered if most > 0.0 and not self._is_derived(each)]
         quoted.sort(key=lambda each: not each.printed)
         met = next(self.builder.meeting(quoted[:KIND_PLANS]), None)
         return lead if met is None or self._goal(met) > most else met.candidate
 
-    def quoted_below(self, plans: Sequence[Candidate]) -> float:
+    def quoted_below(self, lead: Candidate) -> float:
         """The goal up to which a plan at quoted prices comes first although it is not the best.
 
         0 if the best plan has quoted prices itself.
         """
-        printed = [each for each in plans if each.printed]
-        return self._quoted_below(_simplest_of_best(sorted(printed, key=ranking_key)))
-
-    def _quoted_below(self, lead: Candidate) -> float:
         if not self._is_derived(lead):
             return 0.0
         first = self.builder.build(lead)
@@ -127,7 +188,8 @@ class Ranking:
     def frontier(self, candidates: Iterable[Candidate]) -> Ranked:
         """Plans that no other beats in both cost and time, cheapest first."""
         kinds = self._by_kind(candidates)
-        orders = _cost_and_some_time, _time  # the same machines in other places are two choices
+        # The same machines in other places are two choices.
+        orders = _cost_and_some_time, attrgetter("time_s")
         by_kind = [sorted(alike, key=key) for alike in kinds.values() for key in orders]
         by_cost = sorted(chain(*kinds.values()), key=lambda each: each.cost_usd)
         # The paths of a search allow for the error of an overhead, the printed ones do not.
@@ -207,10 +269,6 @@ def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
     return (types, round(float(np.log(gpus) / np.log(1.5))))
 
 
-def _time(candidate: Candidate) -> float:
-    return candidate.time_s
-
-
 def _cost_and_some_time(candidate: Candidate) -> float:
     """What the best plan of a kind has least of: a failover list may be worth its price."""
     return candidate.cost_usd * float(candidate.time_s**TIME_WEIGHT)
@@ -249,18 +307,24 @@ def _representative(curve: list[Evaluated], most: int) -> list[Evaluated]:
 
 def _simplest(alike: list[Candidate]) -> Candidate:
     """Among near-ties the cheapest of the fewest machines, none of them just for checkpoints."""
-    best = min(candidate.goal_value for candidate in alike)
-    ties = [c for c in alike if c.goal_value <= best * (1.0 + TIE)]
     return min(
-        ties,
+        _ties(alike),
         key=lambda c: (c.checkpoint_path == MEMORY_TIER, sum(c.counts), c.cost_usd, ranking_key(c)),
     )
 
 
-def _simplest_of_best(candidates: list[Candidate]) -> Candidate:
-    """The simplest of near-ties that no other of them beats in the other figure."""
+def _ties(candidates: list[Candidate]) -> list[Candidate]:
+    """Those whose goals are next to the best."""
     best = min(candidate.goal_value for candidate in candidates)
-    ties = [c for c in candidates if c.goal_value <= best * (1.0 + TIE)]
+    return [c for c in candidates if c.goal_value <= best * (1.0 + TIE)]
+
+
+def best_printed(plans: Iterable[Candidate]) -> Candidate:
+    """The simplest of near-ties with the best that no other of them beats in the other figure.
+
+    Of plans with figures of the printed paths.
+    """
+    ties = _ties(sorted((each for each in plans if each.printed), key=ranking_key))
     comparable = [
         c for c in ties if not any(o.goal_value <= c.goal_value and _dominates(o, c) for o in ties)
     ]

@@ -24,8 +24,7 @@ from recommender.planner.infeasibility import infeasible
 from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem
-from recommender.planner.ranking import Ranked
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import Ranked, ranked_plans
 from recommender.text import shown, unknown
 
 RANKED_AMONG = 40  # plans among which the machine's rank is looked for

@@ -6,7 +6,6 @@ machines.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate
@@ -17,7 +16,7 @@ from recommender.plan.effort import (
     effort_of,
     reasons_of,
 )
-from recommender.plan.limits import Limits
+from recommender.plan.limits import Aim, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     SAME_CHANCE,
@@ -44,6 +43,9 @@ SAME_TIME = 0.02  # nor are times: with other runs medians differ by 1.2 to 1.6 
 URGENT_HOUR_USD = 2.0 * HOUR_USD
 CHANCE_TOLERANCE = 0.02  # printed chances are right to a point, each of two (docs/research/risk.md)
 
+# The leading plan: the sensible one, or the best by a stated objective.
+LEADS: dict[Aim, Role] = {"auto": "sensible", "cost": "cheapest", "time": "fastest"}
+
 TotalUsd = Callable[[Evaluated], float]  # money, effort and waiting together
 
 
@@ -64,21 +66,22 @@ class TrioPlans:
         """The trio by the numbers of a table that holds all three."""
         ranks = ranks_in(table)
 
-        def pick(role: Role, chosen: Evaluated) -> Pick:
+        def pick(
+            role: Role, chosen: Evaluated, faster: Faster | None = None, ties: tuple[int, ...] = ()
+        ) -> Pick:
             rank = ranks[chosen.candidate]
             plan = table[rank - 1].plan
-            return Pick(role, rank, plan, reasons_of(plan), effort_of(plan).total_h)
+            effort_h = effort_of(plan).total_h
+            return Pick(role, rank, plan, reasons_of(plan), effort_h, faster, ties)
 
         rank = ranks.get(self.fastest.candidate)  # None unless speed at any price was requested
         faster = None if rank is None or self.third_role != "fastest" else self._faster(rank)
         return Trio(
-            sensible=replace(
-                pick("sensible", self.sensible), ties=self._as_sensible(table, limits)
-            ),
+            sensible=pick("sensible", self.sensible, ties=self._as_sensible(table, limits)),
             cheapest=pick("cheapest", self.cheapest),
-            third=replace(pick(self.third_role, self.third), faster=faster),
+            third=pick(self.third_role, self.third, faster),
             today=None if self.today is None else pick("today", self.today),
-            asked=_lead_role(limits),
+            asked=LEADS[limits.objective],
         )
 
     def _as_sensible(self, table: Sequence[Evaluated], limits: Limits) -> tuple[int, ...]:
@@ -86,11 +89,12 @@ class TrioPlans:
 
         With another seed they might replace it. Not those that differ in their fallbacks only.
         """
-        most, machines = _max_tie_usd(self.sensible, limits), self.sensible.plan.machines
+        machines, total_usd = self.sensible.plan.machines, _counting(limits)
+        most = total_usd(self.sensible) * (1.0 + TIED_COST)
         return tuple(
             rank
             for rank, each in enumerate(table, 1)
-            if each.plan.machines != machines and _total_usd(each, limits) <= most
+            if each.plan.machines != machines and total_usd(each) <= most
         )
 
     def _faster(self, rank: int) -> Faster | None:
@@ -111,23 +115,27 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
         return None
     keeping = ranks_in(plans)
     best = shown[0] if shown and shown[0].candidate in keeping else None
-
-    def total_usd(each: Evaluated) -> float:
-        return _total_usd(each, limits)
-
+    total_usd = _counting(limits)
     sensible = _sensible(plans, total_usd)
     curve = [each for each in plans if each in shown] if limits.goal == "frontier" else []
     fastest = best if best and limits.goal == "time" else _fastest(curve or plans)
+    safest = limits.deadline_s is not None and limits.objective != "time"
+    third = _safest(plans, total_usd) if safest else _fastest_worth_paying(plans, sensible)
     return TrioPlans(
         sensible=sensible,
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans, total_usd),
-        third=_third(plans, sensible, fastest, limits),
-        third_role=_third_role(limits),
+        third=fastest if limits.objective == "time" else third,  # at any price only if asked for
+        third_role="safest" if safest else "fastest",
         today=_today(candidates, plans, sensible, total_usd),
         fastest=fastest,
-        kinds=_kinds(pool, plans, limits) if limits.by_value else (),
-        ties=_ties(pool, curve or plans, sensible, limits),
+        kinds=_kinds(pool, plans, total_usd) if limits.by_value else (),
+        ties=_ties(pool, curve or plans, sensible, total_usd),
     )
+
+
+def _counting(limits: Limits) -> TotalUsd:
+    """Money, effort and waiting together, in USD, if what is known of a plan errs against it."""
+    return lambda each: doubted_cost_usd(each.plan, limits.goal)
 
 
 def _today(
@@ -162,29 +170,31 @@ def _without_duplicates(plans: Sequence[Evaluated], first: Sequence[Evaluated]) 
 
 
 def _ties(
-    pool: PlanPool, plans: Sequence[Evaluated], sensible: Evaluated, limits: Limits
+    pool: PlanPool, plans: Sequence[Evaluated], sensible: Evaluated, total_usd: TotalUsd
 ) -> tuple[Evaluated, ...]:
     """Ties on other machines, of which one might lead with other simulated runs.
 
     That is the one with the least total cost, or the cheapest of those near it.
     """
-    most = _max_tie_usd(sensible, limits)
-    near = [each for each in plans if _total_usd(each, limits) <= most]
+    most = total_usd(sensible) * (1.0 + TIED_COST)
     kinds = {machines_of(pool, sensible.candidate): sensible}
-    for each in sorted(near, key=lambda each: _total_usd(each, limits)):
-        kinds.setdefault(machines_of(pool, each.candidate), each)
+    for each in sorted(plans, key=total_usd):
+        if total_usd(each) <= most:
+            kinds.setdefault(machines_of(pool, each.candidate), each)
     others = list(kinds.values())[1:]
     cheapest = sorted(others, key=lambda each: each.cost_usd)
     return tuple({each.candidate: each for each in (*others[:1], *cheapest)}.values())[:TIES]
 
 
-def _kinds(pool: PlanPool, plans: Sequence[Evaluated], limits: Limits) -> tuple[Evaluated, ...]:
+def _kinds(
+    pool: PlanPool, plans: Sequence[Evaluated], total_usd: TotalUsd
+) -> tuple[Evaluated, ...]:
     """The most valuable plan of each kind, without those that are far worse than the first."""
-    ordered = sorted(plans, key=lambda each: _total_usd(each, limits))
-    most = MAX_COST_FACTOR * _total_usd(ordered[0], limits)
+    ordered = sorted(plans, key=total_usd)
+    most = MAX_COST_FACTOR * total_usd(ordered[0])
     found: dict[object, Evaluated] = {}
     for each in ordered:
-        if _total_usd(each, limits) <= most:
+        if total_usd(each) <= most:
             found.setdefault(kind_of(pool.builder, each.candidate), each)
     return tuple(found.values())
 
@@ -206,7 +216,7 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     baseline = best_on_demand((*known, *(each.plan for each in plans.values())), limits)
     listed = [each.against(baseline) for each in plans.values()]
     if limits.by_value:
-        return tuple(sorted(listed, key=lambda each: _total_usd(each, limits)))
+        return tuple(sorted(listed, key=_counting(limits)))
     return (*listed[:1], *sorted(listed[1:], key=lambda each: goal_value_of(each.plan, limits)))
 
 
@@ -225,13 +235,6 @@ def _without_twins(
             kept[candidate] = each
             shown.add(each.plan.machines)
     return kept
-
-
-def _lead_role(limits: Limits) -> Role:
-    """The leading plan: the sensible one, or the best by a stated objective."""
-    if limits.objective == "time":
-        return "fastest"
-    return "cheapest" if limits.objective == "cost" else "sensible"
 
 
 def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
@@ -273,37 +276,10 @@ def _beats(plan: Plan, other: Plan) -> bool:
     )
 
 
-def _total_usd(each: Evaluated, limits: Limits) -> float:
-    """Money, effort and waiting together, in USD, if what is known of it errs against it."""
-    return doubted_cost_usd(each.plan, limits.goal)
-
-
-def _max_tie_usd(each: Evaluated, limits: Limits) -> float:
-    """What a plan may cost, all counted, that other simulated runs might put in its place."""
-    return _total_usd(each, limits) * (1.0 + TIED_COST)
-
-
 def _cheapest(plans: Sequence[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """The least money; of plans that cost about the same the one that is least, all counted."""
     most = min(each.cost_usd for each in plans) * (1.0 + SAME_COST)
     return min((each for each in plans if each.cost_usd <= most), key=total_usd)
-
-
-def _third_role(limits: Limits) -> Role:
-    return "fastest" if limits.deadline_s is None or limits.objective == "time" else "safest"
-
-
-def _third(
-    plans: Sequence[Evaluated], sensible: Evaluated, fastest: Evaluated, limits: Limits
-) -> Evaluated:
-    """The safest under a deadline, else the fastest: at any price only if that was requested."""
-    if limits.objective == "time":
-        return fastest
-    return (
-        _safest(plans, limits)
-        if _third_role(limits) == "safest"
-        else _fastest_worth_paying(plans, sensible)
-    )
 
 
 def _fastest_worth_paying(plans: Sequence[Evaluated], sensible: Evaluated) -> Evaluated:
@@ -316,31 +292,27 @@ def _fastest_worth_paying(plans: Sequence[Evaluated], sensible: Evaluated) -> Ev
     def urgent_usd(each: Evaluated) -> float:
         return each.cost_usd + URGENT_HOUR_USD * each.time_s / 3600.0
 
-    no_slower = [each for each in plans if _is_no_slower(each, sensible)]
+    median_s = sensible.plan.estimate.time.p50  # which is printed; plans are ordered by the mean
+    no_slower = [
+        each
+        for each in plans
+        if each.time_s <= sensible.time_s and each.plan.estimate.time.p50 <= median_s
+    ]
     most = min(map(urgent_usd, no_slower)) * (1.0 + AS_SENSIBLE)
     paid = [each for each in no_slower if urgent_usd(each) <= most]
     least_s = min(each.time_s for each in paid) * (1.0 + SAME_TIME)
     return min((each for each in paid if each.time_s <= least_s), key=lambda each: each.cost_usd)
 
 
-def _is_no_slower(one: Evaluated, other: Evaluated) -> bool:
-    """Whether a plan is no slower as plans are ordered, nor in the median that is printed."""
-    medians = one.plan.estimate.time.p50, other.plan.estimate.time.p50
-    return one.time_s <= other.time_s and medians[0] <= medians[1]
-
-
 def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
-    def order(each: Evaluated) -> tuple[float, float]:
-        return each.plan.estimate.time.trimmed_mean, each.plan.estimate.cost.mean
-
-    return min(plans, key=order)
+    return min(plans, key=lambda each: (each.time_s, each.cost_usd))
 
 
 def _is_promised(plan: Plan) -> bool:
     return plan.evidence is None or plan.evidence.price != "asked"
 
 
-def _safest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
+def _safest(plans: Sequence[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """Without spot if such a plan is about as likely to be in time as any, else the likeliest.
 
     Of these the one that costs least, all counted. Nobody promises that a stranger's host stays.
@@ -352,4 +324,4 @@ def _safest(plans: Sequence[Evaluated], limits: Limits) -> Evaluated:
         return [each for each in plans if each.plan.estimate.chance >= best - less]
 
     held = [each for each in likely(CHANCE_TOLERANCE) if is_uninterrupted(each.plan)]
-    return min(held or likely(SAME_CHANCE), key=lambda each: _total_usd(each, limits))
+    return min(held or likely(SAME_CHANCE), key=total_usd)

@@ -23,11 +23,11 @@ from recommender.planner.plan_pool import PlanPool
 from recommender.planner.ranking import (
     HORIZON_S,
     KIND_PLANS,
+    cheapest_in_horizon,
     is_detour,
     kind_of,
     within_horizon,
 )
-from recommender.planner.selection import cheapest_in_horizon
 
 # Times the fastest: the cheapest plans within each are looked at.
 TIMES_FASTEST = (1.5, 2.5, 5.0, 10.0, 25.0)

@@ -18,7 +18,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from recommender.planner.trio import TrioPlans, choose_trio
 from recommender.planner.trio_candidates import TrioCandidates
 from recommender.risk.monte_carlo import simulate_paths

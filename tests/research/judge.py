@@ -27,7 +27,7 @@ from recommender.plan.limits import Choice, Limits
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from tests.recommender.simulation.agreement import by_events
 from tests.research.leads import NEW, NOW, SEED, words

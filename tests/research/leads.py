@@ -7,11 +7,11 @@ from recommender.catalogs.catalog import Catalog
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Plan
+from recommender.planner.baselines import proof_of
 from recommender.planner.plan_builder import goal_value_of, has_derived_price
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.proof import proof_of
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 SEED = 7

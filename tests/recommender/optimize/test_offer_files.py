@@ -13,7 +13,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.recommender.optimize.brute_force import Followed, every_plan
 from tests.recommender.planning import HOUR
 from tests.shipped import snapshot

@@ -12,7 +12,7 @@ from recommender.optimize.space import Site
 from recommender.plan.limits import Choice, Limits, Progress, QuotaLimit
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.recommender.optimize.brute_force import every_plan
 from tests.recommender.planning import AWS, HOUR, NOW, job, small
 

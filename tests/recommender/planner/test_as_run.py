@@ -13,7 +13,7 @@ from recommender.plan.plan import AsRun, Plan
 from recommender.planner.plan_builder import Evaluated
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.recommender.planning import HOUR, NOW
 from tests.recommender.simulation.agreement import by_events
 from tests.shipped import snapshot

@@ -6,7 +6,7 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.plan_builder import is_on_demand_only, meets
 from recommender.planner.plan_pool import Only, PlanPool
 from recommender.planner.problem import PRINTED, planning_problem
-from recommender.planner.selection import best_unconstrained, ranked_plans
+from recommender.planner.ranking import best_unconstrained, ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from tests.recommender.planning import DAY, HOUR, NOW, ask, job, search_of_day, small
 

@@ -11,7 +11,7 @@ from recommender.planner.pipeline import save_program
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
 from recommender.planner.program_facts import reported_program
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.recommender.planning import HOUR, NOW
 from tests.shipped import snapshot
 

@@ -8,9 +8,9 @@ import pytest
 from recommender.job.jobfile import find_job
 from recommender.optimize.watch import Watch
 from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.baselines import proof_of
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.proof import proof_of
 from tests.recommender.optimize.pooled import every, pool_of
 from tests.recommender.optimize.samples import thinned
 from tests.recommender.optimize.test_pool import question

@@ -15,8 +15,7 @@ from recommender.plan.plan import Plan
 from recommender.planner.assumptions import warnings_of
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import PRINTED, Problem, planning_problem
-from recommender.planner.ranking import HORIZON_S
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import HORIZON_S, ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.text import duration, usd
 from tests.recommender.optimize.samples import sampled

@@ -9,7 +9,7 @@ from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.plan_builder import is_on_demand_only
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.recommender.planning import DAY, NOW, job, small
 
 NO_LIMITS = Limits(max_machines=6)

@@ -17,7 +17,7 @@ from recommender.job.jobfile import find_job
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import PRINTED, SEARCHED, planning_problem
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import SEED

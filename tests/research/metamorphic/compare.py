@@ -6,7 +6,7 @@ from random import Random
 from typing import Literal
 
 from recommender.catalogs.catalog import Catalog
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.research.leads import Lead
 from tests.research.metamorphic.questions import Asking, random_question
 from tests.research.metamorphic.relations import RELATIONS, Pair

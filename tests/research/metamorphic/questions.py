@@ -11,9 +11,9 @@ from recommender.job.jobfile import find_job
 from recommender.market.offer_facts import Pool
 from recommender.optimize.candidate import Candidate
 from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.baselines import proof_of
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import planning_problem
-from recommender.planner.proof import proof_of
 from tests.research.leads import NEW, NOW, SEED, Lead, first_of
 from tests.research.mixes.questions import anchors
 

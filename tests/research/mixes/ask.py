@@ -12,13 +12,13 @@ from recommender.errors import RecommendError
 from recommender.optimize.linear_program import Model, solve
 from recommender.plan.limits import Choice, Limits, Progress
 from recommender.plan.plan import Machines
+from recommender.planner.baselines import proof_of
 from recommender.planner.blocking_flags import fits
 from recommender.planner.plan_builder import Evaluated, goal_value_of, meets
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem, planning_problem
 from recommender.planner.program_facts import program_facts, reported_program
-from recommender.planner.proof import proof_of
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.recommender.optimize.direct_highs import least
 from tests.research.mixes.judge import fresh, recorded
 from tests.research.mixes.overhead import beaten

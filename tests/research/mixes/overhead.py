@@ -10,7 +10,7 @@ from itertools import islice
 
 from recommender.planner.plan_builder import Evaluated, meets
 from recommender.planner.plan_pool import PlanPool
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 
 BEATS = 1e-3  # share by which both figures must be less
 ASKED = 20  # plans of the question without the limit

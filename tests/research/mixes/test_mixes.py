@@ -9,7 +9,7 @@ import pytest
 from recommender.optimize.linear_program import Model
 from recommender.planner.plan_builder import goal_value_of, meets
 from recommender.planner.plan_pool import PlanPool
-from recommender.planner.selection import ranked_plans
+from recommender.planner.ranking import ranked_plans
 from tests.research.mixes.ask import (
     _disagreements,
     answered,
