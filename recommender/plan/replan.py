@@ -57,14 +57,15 @@ class Replan:
     verdict: Verdict
     meets_limits: bool  # whether what is advised meets the limits with the requested chance
     stay: Remaining
-    move: Remaining | None  # the best other plan; None where no other meets what is left of them
-    moving: MovingCost | None
-    saved_usd: float  # by moving, on average; 0 where there is nothing to move to
-    saved_s: float  # of the median time
-    cheaper: float  # share of the runs in which moving costs less
-    sooner: float  # share of the runs in which it ends sooner
-    net_usd: float  # what moving is worth: money, time where that is sought, less the effort
-    prices: tuple[PriceMove, ...]  # of the plan's machines, those that moved
+    # The best other plan; None where no other meets what is left of them.
+    move: Remaining | None = None
+    moving: MovingCost | None = None
+    saved_usd: float = 0.0  # by moving, on average; 0 where there is nothing to move to
+    saved_s: float = 0.0  # of the median time
+    cheaper: float = 0.0  # share of the runs in which moving costs less
+    sooner: float = 0.0  # share of the runs in which it ends sooner
+    net_usd: float = 0.0  # what moving is worth: money, time where that is sought, less the effort
+    prices: tuple[PriceMove, ...] = ()  # of the plan's machines, those that moved
     binding: tuple[str, ...] = ()  # why no plan meets what is left of the limits
 
     @property

@@ -6,13 +6,12 @@ from itertools import chain
 from recommender.catalogs.registry import CLOUDS
 from recommender.inputs.limits import amount, as_typed, exact
 from recommender.inputs.units import brief_duration
-from recommender.optimize.candidate import Candidate
 from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limits, Progress
 from recommender.plan.plan import Plan
 from recommender.planner.baselines import proof_of
 from recommender.planner.blocking_flags import blocking_flags, fits, no_offers, wider_choices
-from recommender.planner.plan_builder import Evaluated, saving
+from recommender.planner.plan_builder import saving
 from recommender.planner.plan_pool import PlanPool, best_among_other_offers
 from recommender.planner.problem import Problem
 from recommender.planner.quota_request import (
@@ -52,7 +51,7 @@ def infeasible(pool: PlanPool, asked: Limits | None = None) -> Infeasible:
         nothing = () if problem.offers.allowed.rows else (no_offers(problem),)
         return Infeasible(binding=nothing + blocking_flags(problem), relaxed=())
     limits = problem.limits
-    fastest, cheapest = (_built(pool, best_unconstrained(pool, aim)) for aim in ("time", "cost"))
+    fastest, cheapest = (best_unconstrained(pool, aim) for aim in ("time", "cost"))
     baseline = _cheapest_on_demand(pool)
     looser = each_relaxed(limits, pool, asked or limits)
     near = [[] if each.is_far(limits) else _steps(each, pool) for each in looser]
@@ -79,8 +78,8 @@ def infeasible(pool: PlanPool, asked: Limits | None = None) -> Infeasible:
         relaxed=tuple(
             replace(step, plan=_against(step.plan, baseline)) for step in _to_act_on(steps)
         ),
-        fastest=None if fastest is None else fastest.against(baseline).plan,
-        cheapest=None if cheapest is None else cheapest.against(baseline).plan,
+        fastest=_against(None if fastest is None else fastest.plan, baseline),
+        cheapest=_against(None if cheapest is None else cheapest.plan, baseline),
         unexplored=_unexplored(pool),
     )
 
@@ -98,11 +97,6 @@ def _small_batch(problem: Problem, fastest: Plan) -> list[str]:
         f"a batch of {job.global_batch:,} keeps no more than {job.global_batch:,} GPUs busy: a "
         "larger one (--batch) may be faster on more machines"
     ]
-
-
-def _built(pool: PlanPool, plan: Candidate | None) -> Evaluated | None:
-    """A plan of no limits with its figures under those asked for."""
-    return None if plan is None else pool.builder.build(plan)
 
 
 def _unexplored(pool: PlanPool) -> str:
@@ -138,14 +132,13 @@ def _quotas(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
             f"{usd(plan.estimate.cost.mean)} USD, "
             f"{duration(plan.estimate.time.p50)}; request it at {cloud.quota_page}"
         )
-        change = f"{cloud.label} quota: {ask.partition(' of ')[0]}"
-        steps.append(SensitivityStep(change, _effect_alone(plan), plan, offers=True))
+        steps.append(_of_offers(f"{cloud.label} quota: {ask.partition(' of ')[0]}", plan))
     best = _plan_of_other_offers(problem, without_quotas(problem.choice))
     if best is None:
         return [], []
     if steps and problem.limits.by_value:
         return steps, said  # the best is the fastest at any price, which few want first
-    steps.append(SensitivityStep("larger quotas", _effect_alone(best), best, offers=True))
+    steps.append(_of_offers("larger quotas", best))
     return steps, [*said, f"the quotas: without them the best plan needs {needs_words(best)}"]
 
 
@@ -155,10 +148,13 @@ def _narrowed(problem: Problem) -> tuple[list[SensitivityStep], list[str]]:
     for flag, name, wider in wider_choices(problem.choice):
         plan = _plan_of_other_offers(problem, wider)
         if plan is not None:
-            change = f"without {name}"
-            steps.append(SensitivityStep(change, _effect_alone(plan), plan, offers=True))
+            steps.append(_of_offers(f"without {name}", plan))
             reasons.append(f"{flag}: without it a plan meets the limits")
     return steps, reasons
+
+
+def _of_offers(change: str, plan: Plan) -> SensitivityStep:
+    return SensitivityStep(change, _effect_alone(plan), plan, offers=True)
 
 
 def _plan_of_other_offers(problem: Problem, choice: Choice) -> Plan | None:

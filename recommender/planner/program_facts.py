@@ -51,11 +51,6 @@ class ReportedProgram:
     row: int = -1
 
     @property
-    def plan_share(self) -> float:
-        """The share of the work that the program gives to the best plan."""
-        return float(self.program.share[self.row])
-
-    @property
     def work(self) -> dict[tuple[str, bool], float]:
         """Shares of the work as the program divides it."""
         return self.program.work(self.program.share, self.late)
@@ -85,14 +80,10 @@ def reported_program(pool: PlanPool, best: Sequence[Evaluated]) -> ReportedProgr
     program = master_program(space, columns, own)
     used = [program.columns.plans[row] for row in np.flatnonzero(program.share > SHOWN).tolist()]
     wanted = dict.fromkeys([*used, *([] if plan is None else [plan])])
-    late = {each: _fallback_share(pool, each) for each in wanted if each.fallback >= 0}
+    built = ((each, pool.builder.build(each).plan) for each in wanted if each.fallback >= 0)
+    late = {each: plan.fallback.work_share for each, plan in built if plan.fallback is not None}
     row = -1 if plan is None else program.columns.plans.index(plan)
     return ReportedProgram(program, late, row)
-
-
-def _fallback_share(pool: PlanPool, plan: Candidate) -> float:
-    built = pool.builder.build(plan).plan.fallback
-    return 0.0 if built is None else built.work_share
 
 
 def program_facts(
@@ -111,7 +102,7 @@ def program_facts(
         on_demand_share=sum((each.share for each in shares if not each.spot), 0.0),
         shares=tuple(each for each in shares if each.share > SHOWN),
         plan_shares=_shares(reported.plan_work) if feasible else (),
-        plan_share=reported.plan_share if feasible else 0.0,
+        plan_share=float(program.share[reported.row]) if feasible else 0.0,
         saving=reported.saving if feasible else 0.0,
         worth=_limit_worth(pool, program) if with_worth and feasible else (),
         conflict=() if feasible else program.conflict(),
@@ -132,13 +123,9 @@ def _limit_worth(pool: PlanPool, program: MasterProgram) -> tuple[LimitWorth, ..
         for priced in PRICED_LIMITS
         if (value := limits.value(priced.limit)) is not None and limits.goal != "frontier"
     ]
-    if not _mixed(pool):
-        return (*found, *_quota_worth(pool))
-    return tuple(each for each in found if each.gain > 0.0)
-
-
-def _mixed(pool: PlanPool) -> bool:
-    return len(pool.best.best.entries) > 1
+    if len(pool.best.best.entries) > 1:  # a mix
+        return tuple(each for each in found if each.gain > 0.0)
+    return (*found, *_quota_worth(pool))
 
 
 def _shadow_price(
@@ -150,9 +137,10 @@ def _shadow_price(
     limits = pool.problem.limits.with_value(priced.limit, value + more * priced.size)
     gained = max(pool.best.goal - pool.select(limits, first=CHOSEN).goal, 0.0)
     planned = _in_goal_units(pool.problem.limits, gained)
+    name, unit = priced.limit.name, priced.unit
     if abs(dual - planned) <= DIFFERS * max(abs(planned), abs(dual), 1e-9):
-        return LimitWorth(priced.limit.name, priced.unit, dual / more, "program", more)
-    return LimitWorth(priced.limit.name, priced.unit, planned / more, "planned again", more)
+        return LimitWorth(name, unit, dual / more, "program", more)
+    return LimitWorth(name, unit, planned / more, "planned again", more)
 
 
 def _units_more(priced: PricedLimit, value: float) -> float:

@@ -102,8 +102,8 @@ def _curve(pool: PlanPool) -> list[Candidate]:
     return [*searched, *pool.pool.frontier(limits)]
 
 
-def best_unconstrained(pool: PlanPool, aim: Literal["time", "cost"]) -> Candidate | None:
-    """The best plan of the same problem with an objective but no limits.
+def best_unconstrained(pool: PlanPool, aim: Literal["time", "cost"]) -> Evaluated | None:
+    """The best plan of no limits but an objective, with its figures under those asked for.
 
     The cheapest within the horizon, because prices and spot laws say little about later times.
     """
@@ -111,7 +111,7 @@ def best_unconstrained(pool: PlanPool, aim: Literal["time", "cost"]) -> Candidat
     found = pool.select(limits).plans
     if aim == "cost" and found and found[0].time_s > HORIZON_S:
         found = pool.select(cheapest_in_horizon(limits)).plans or found
-    return found[0] if found else None
+    return pool.builder.build(found[0]) if found else None
 
 
 @dataclass(frozen=True)

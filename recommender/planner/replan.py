@@ -101,18 +101,14 @@ class _Option:
     """An option, and what happened on each of its paths from now on."""
 
     evaluated: Evaluated
-    cost_usd: Floats
-    expected_usd: Floats
-    time_s: Floats
+    runs: SimulatedRuns
     chance: float
 
     def remaining(self) -> Remaining:
-        return Remaining(
-            self.evaluated.plan,
-            spread_of(self.cost_usd, float(self.expected_usd.mean())),
-            spread_of(self.time_s, float(self.time_s.mean())),
-            self.chance,
-        )
+        runs = self.runs
+        cost = spread_of(runs.cost_usd, float(runs.expected_usd.mean()))
+        time = spread_of(runs.time_s, float(runs.time_s.mean()))
+        return Remaining(self.evaluated.plan, cost, time, self.chance)
 
 
 @dataclass(frozen=True)
@@ -179,13 +175,14 @@ class _Comparison:
     def _sites(self) -> SitePools:
         """The places of the plan as the catalog has them now, its fallback among them."""
         plan = self.running.plan
+        # Machines that run on demand stay where they are.
+        lists = [plan.sites if m.market == "spot" else () for m in plan.machines]
         pools = [
-            _pool(self.problem, m, _spot_sites(plan, m), plan.move_after_s) for m in plan.machines
+            _pool(self.problem, m, listed, plan.move_after_s)
+            for m, listed in zip(plan.machines, lists, strict=True)
         ]
         late = plan.fallback
-        fallback = (
-            [] if late is None else [_pool(self.problem, m, late.sites) for m in late.machines]
-        )
+        fallback = [_pool(self.problem, m, late.sites) for m in late.machines] if late else []
         return self.problem.site_space.builder.site_of(pools, fallback)
 
     def _fallback_row(self, sites: SitePools) -> int:
@@ -244,10 +241,8 @@ class _Comparison:
         then = None if before is None else replace(facts, catalog=before)
         prices = moved_prices(self.running.plan, facts, then)
         if move is None:
-            return Replan(
-                "stay", self._meets_limits(stay), stay.remaining(), None, None,
-                0.0, 0.0, 0.0, 0.0, 0.0, prices, binding,
-            )  # fmt: skip
+            meets = self._meets_limits(stay)
+            return Replan("stay", meets, stay.remaining(), prices=prices, binding=binding)
         staying, other = stay.remaining(), move.remaining()
         moving = self._moving(move, lost_s)
         saved_usd = staying.cost.mean - other.cost.mean
@@ -266,8 +261,8 @@ class _Comparison:
             moving=moving,
             saved_usd=saved_usd,
             saved_s=saved_s,
-            cheaper=float((move.cost_usd < stay.cost_usd).mean()),
-            sooner=float((move.time_s < stay.time_s).mean()),
+            cheaper=float((move.runs.cost_usd < stay.runs.cost_usd).mean()),
+            sooner=float((move.runs.time_s < stay.runs.time_s).mean()),
             net_usd=net,
             prices=prices,
             binding=binding,
@@ -298,9 +293,7 @@ def _option(problem: Problem, evaluated: Evaluated, sample: SimulatedRuns, usd: 
     """What the paths come to, some USD paid once."""
     sample = replace(sample, cost_usd=sample.cost_usd + usd, expected_usd=sample.expected_usd + usd)
     _, together = limit_chances(sample, problem.limits, evaluated.plan.max_usd_per_hour)
-    return _Option(
-        evaluated, sample.cost_usd, sample.expected_usd, sample.time_s, float(together.mean())
-    )
+    return _Option(evaluated, sample, float(together.mean()))
 
 
 def _without_start(p: PathInputs, sample: SimulatedRuns, prices: Floats) -> SimulatedRuns:
@@ -332,11 +325,6 @@ def _rented(plan: Plan) -> tuple[tuple[str, str, str, str, int], ...]:
     return tuple(
         sorted((m.provider, m.instance_type, m.market, m.region, m.count) for m in plan.machines)
     )
-
-
-def _spot_sites(plan: Plan, m: Machines) -> tuple[Site, ...]:
-    """Where machines that run may go: those on demand stay where they are."""
-    return plan.sites if m.market == "spot" else ()
 
 
 def _pool(problem: Problem, m: Machines, listed: Sequence[Site], move_after_s: float = 0.0) -> Pool:
@@ -377,8 +365,10 @@ def moved_prices(plan: Plan, facts: Facts, before: Facts | None) -> tuple[PriceM
 
 def _listed(facts: Facts | None, m: Machines, place: tuple[str, str]) -> float | None:
     """The price of machines at a place, own discounts off; None where it is not known."""
-    row = None if facts is None else _row(facts.catalog, m, place)
-    return None if facts is None or row is None else facts.listed_usd(row)
+    if facts is None:
+        return None
+    row = _row(facts.catalog, m, place)
+    return None if row is None else facts.listed_usd(row)
 
 
 def _priced_places(plan: Plan) -> list[tuple[Machines, tuple[str, str], float]]:

@@ -1,7 +1,7 @@
 """The value of each limit: the best plan under a tighter and a looser limit."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
@@ -36,11 +36,12 @@ def sensitivity(pool: PlanPool, first: Evaluated) -> tuple[SensitivityStep, ...]
 
     Both plans are compared by their printed figures, from the same paths.
     """
-    steps: list[SensitivityStep] = []
-    for words, limits, looser in _other_limits(pool.problem):
-        steps += (_looser if looser else _tighter)(pool, words, limits, first)
-    more = _wider_quotas(pool.problem, first.plan)
-    return (*steps, *more, *_as_gang(pool, first.plan))
+    steps = [
+        (_looser if looser else _tighter)(pool, words, limits, first)
+        for words, limits, looser in _other_limits(pool.problem)
+    ]
+    steps += [_wider_quotas(pool.problem, first.plan), _as_gang(pool, first.plan)]
+    return tuple(step for step in steps if step is not None)
 
 
 def tail_cut(pool: PlanPool, lead: Plan) -> tuple[SensitivityStep, ...]:
@@ -60,18 +61,14 @@ def tail_cut(pool: PlanPool, lead: Plan) -> tuple[SensitivityStep, ...]:
     return (SensitivityStep(as_typed(DEADLINE, due_s, past), effect, found.plan),)
 
 
-def _as_gang(pool: PlanPool, first: Plan) -> Iterator[SensitivityStep]:
+def _as_gang(pool: PlanPool, first: Plan) -> SensitivityStep | None:
     """What a job costs that trains with all its machines only, where on-demand ones train alone."""
     if not pool.problem.job.resizes or len({machines.market for machines in first.machines}) == 1:
-        return
+        return None
     gang = PlanPool(pool.problem.as_gang())
     best = _lead(gang.best.plans, gang.builder, first)
-    if best is None:
-        yield SensitivityStep("--gang", "no plan was found", None)
-    else:
-        same = alike(best, first)
-        effect = SAME_PLAN if same else _effect(best, first)
-        yield SensitivityStep("--gang", effect, None if same else best)
+    none = SensitivityStep("--gang", "no plan was found", None)
+    return none if best is None else _compared("--gang", best, first)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
@@ -85,24 +82,32 @@ def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
     ]
 
 
-def _looser(pool: PlanPool, words: str, limits: Limits, first: Evaluated) -> list[SensitivityStep]:
+def _looser(pool: PlanPool, words: str, limits: Limits, first: Evaluated) -> SensitivityStep:
     """What a looser limit gains: the plan at hand remains."""
     found, builder = pool.select(limits), pool.builder.under(limits)
     best = _lead(found.plans, builder, first.plan, cutoff=first.candidate.goal_value)
-    return [_gain(words, best, first.plan, limits)]
+    return _gain(words, best, first.plan, limits)
 
 
 def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> SensitivityStep:
-    if best is None or alike(best, first) or not _better(best, first, limits):
+    gains = best is not None and _better(best, first, limits)
+    return _compared(words, best if gains else None, first)
+
+
+def _compared(words: str, best: Plan | None, first: Plan) -> SensitivityStep:
+    """What a change makes of the plan at hand; None: nothing."""
+    if best is None or alike(best, first):
         return SensitivityStep(words, SAME_PLAN, None)
-    return SensitivityStep(words, _effect(best, first), best)
+    return SensitivityStep(words, f"{_dollars(best, first)}, {_clock(best, first)}", best)
 
 
-def _tighter(pool: PlanPool, words: str, limits: Limits, first: Evaluated) -> list[SensitivityStep]:
+def _tighter(
+    pool: PlanPool, words: str, limits: Limits, first: Evaluated
+) -> SensitivityStep | None:
     """What a tighter limit costs; nothing where no plan was found that meets it for sure."""
     mine = _first_if_met(pool, limits, first)
     if mine is not None and alike(mine, first.plan):
-        return [SensitivityStep(words, SAME_PLAN, None)]
+        return _compared(words, None, first.plan)
     found = pool.select(limits)
     if not found.plans:
         found = pool.select(limits, first=CHOSEN)
@@ -110,14 +115,9 @@ def _tighter(pool: PlanPool, words: str, limits: Limits, first: Evaluated) -> li
     if mine is not None and (best is None or not _better(best, mine, limits)):
         best = mine
     if best is None:
-        return [] if found.plans else [SensitivityStep(words, NO_PLAN, None)]
-    if alike(best, first.plan):
-        return [SensitivityStep(words, SAME_PLAN, None)]
-    return (
-        [SensitivityStep(words, _effect(best, first.plan), best)]
-        if _matters(best, first.plan)
-        else []
-    )
+        return None if found.plans else SensitivityStep(words, NO_PLAN, None)
+    told = alike(best, first.plan) or _matters(best, first.plan)
+    return _compared(words, best, first.plan) if told else None
 
 
 def _first_if_met(pool: PlanPool, tighter: Limits, first: Evaluated) -> Plan | None:
@@ -135,18 +135,18 @@ def _first_if_met(pool: PlanPool, tighter: Limits, first: Evaluated) -> Plan | N
     return plan if meets(plan, tighter) else None
 
 
-def _wider_quotas(problem: Problem, first: Plan) -> list[SensitivityStep]:
+def _wider_quotas(problem: Problem, first: Plan) -> SensitivityStep | None:
     """What half as much again of every quota is worth; own machines are as many as there are."""
     given = problem.choice.quotas
     if not problem.quotas_bind or all(q.provider == "own" for q in given):
-        return []
+        return None
     quotas = tuple(
         q if q.provider == "own" else replace(q, amount=q.amount * LOOSER) for q in given
     )
     found, builder = best_among_other_offers(problem, replace(problem.choice, quotas=quotas))
     best = _lead(found.plans, builder, first)
     gain = _gain(f"every quota × {LOOSER:g}", best, first, problem.limits)
-    return [replace(gain, offers=True)]
+    return replace(gain, offers=True)
 
 
 def _lead(
@@ -189,15 +189,12 @@ def _better(plan: Plan, first: Plan, limits: Limits) -> bool:
     return goal_value_of(plan, limits) < goal_value_of(first, limits) * (1.0 - MIN_CHANGE)
 
 
-def _effect(plan: Plan, first: Plan) -> str:
-    return f"{_dollars(plan, first)}, {_clock(plan, first)}"
-
-
 def _clock(plan: Plan, first: Plan) -> str:
     """The change of the median; of the slow runs where a plan that costs more gains only there."""
     median, before = plan.estimate.time.p50, first.estimate.time.p50
-    tail = _slow_runs(plan, first)
-    if median >= before * (1.0 - MIN_CHANGE) and tail and not _saves(plan, first):
+    tail, money = _slow_runs(plan, first), plan.estimate.cost.mean
+    saves = money < first.estimate.cost.mean * (1.0 - MIN_CHANGE)
+    if median >= before * (1.0 - MIN_CHANGE) and tail and not saves:
         return tail
     if abs(median - before) < MIN_CHANGE * before:
         return "the same time"
@@ -212,14 +209,8 @@ def _slow_runs(plan: Plan, first: Plan) -> str:
     return f"1 run in 20 over {duration(slow)} instead of {duration(before)}"
 
 
-def _saves(plan: Plan, first: Plan) -> bool:
-    return plan.estimate.cost.mean < first.estimate.cost.mean * (1.0 - MIN_CHANGE)
-
-
 def _dollars(plan: Plan, first: Plan) -> str:
     money = plan.estimate.cost.mean - first.estimate.cost.mean
-    if (
-        abs(money) < MIN_CHANGE * first.estimate.cost.mean
-    ):  # of near-ties, fewer machines lead a table
+    if abs(money) < MIN_CHANGE * first.estimate.cost.mean:
         return "the same cost"
     return f"saves {usd(-money)} USD" if money < 0 else f"costs {usd(money)} USD more"
