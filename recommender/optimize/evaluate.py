@@ -115,6 +115,7 @@ def values_of(space: Space, inputs: PathInputs) -> Values:
     """Simulate plans and evaluate their paths under the limits."""
     limits, found = space.limits, space.cache.outcomes(inputs, space.limits.deadline_s)
     time, chance = trimmed_mean(found.time_s), chance_of(limits, found, inputs)
+    found = replace(found, overhead=deciding_overhead(space, inputs, found.overhead))
     possible = chance >= space.min_chance - 1e-12
     met = chance >= limits.confidence - 1e-12
     least = found
@@ -126,6 +127,16 @@ def values_of(space: Space, inputs: PathInputs) -> Values:
     goal = time if limits.goal == "time" else found.expected_usd
     goal = np.where(possible, goal, np.inf)
     return Values(goal, found.expected_usd, time, chance, found.overhead, met)
+
+
+def deciding_overhead(space: Space, inputs: PathInputs, overhead: Floats) -> Floats:
+    """The overheads of plans, given those on the space's own paths; (plans,).
+
+    Under a limit those of one sample whatever the seed: no answer hangs on that.
+    """
+    if space.limits.max_overhead is None or space.of_overhead is space.cache:
+        return overhead
+    return space.of_overhead.outcomes(inputs, space.limits.deadline_s).overhead
 
 
 def limits_met(limits: Limits, runs: PathFigures) -> Bools:

@@ -24,8 +24,9 @@ from recommender.risk.run_statistics import Outcomes, keys_of, outcome_of
 # Moments that are tried until one meets the limit, in times of a usual run: from its end on few
 # paths are handed over. Then the bracket is refined so often.
 TRIED = (1.5, 1.1, 0.8, 0.5, 0.25)
-REFINED, ROUGHLY = 6, 2  # on the printed paths, and on those of a search
-NO_CHOICE = 1.25  # of the least cost of plans that meet the limits: what costs more leads nothing
+REFINED, ROUGHLY = 4, 2  # on the printed paths, and on those of a search
+NO_CHOICE = 1.1  # of the least cost of plans that meet the limits: what costs more leads nothing
+SHORT_OF = 0.02  # of the chance at the last moment
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 
 
@@ -37,20 +38,28 @@ class Switched:
     early_s: Floats  # before the last moment that the deadline allows
 
 
-def switched_in_time(space: Space, inputs: PathInputs, values: Values) -> Switched:
+def switched_in_time(
+    space: Space,
+    inputs: PathInputs,
+    values: Values,
+    about_s: Floats | float = 0.0,
+    best: float = np.inf,
+) -> Switched:
     """Switch earlier the plans with a fallback that meet the limits but for their overhead.
 
-    `values` are those of the last moment that the deadline allows. On the paths of a search the
-    limit may be broken within sampling error; on the printed paths it is met.
+    `values` are those of the last moment that the deadline allows; about so much earlier they
+    switch on other paths, and the `best` plan has that goal. On the paths of a search the limit may
+    be broken within sampling error; on the printed paths it is met.
     """
-    early_s = np.zeros(len(inputs))
+    early_s, most_usd = np.zeros(len(inputs)), np.inf
     rows = np.flatnonzero(_misses_overhead_only(space, inputs, values))
     if space.limits.goal == "cost":  # the earlier they switch, the more they cost
-        most_usd = NO_CHOICE * values.cost_usd[values.meets_limits].min(initial=np.inf)
+        most_usd = NO_CHOICE * values.cost_usd[values.meets_limits].min(initial=best)
         rows = rows[values.cost_usd[rows] <= most_usd]
     if not len(rows):
         return Switched(values, early_s)
-    found_s = _remembered(space, inputs.take(rows))
+    about_s = np.broadcast_to(about_s, early_s.shape)
+    found_s = _remembered(space, inputs.take(rows), about_s[rows], most_usd)
     met = np.isfinite(found_s)
     rows, found_s = rows[met], found_s[met]
     if not len(rows):
@@ -67,18 +76,20 @@ def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values) -> B
     if limits.max_overhead is None or limits.deadline_s is None:
         return np.zeros(len(inputs), dtype=bool)
     over = (inputs.fallback_speed > 0.0) & (values.overhead > limits.max_overhead)
-    return np.asarray(over & (values.chance >= space.min_chance - 1e-12))
+    # An earlier switch raises the chance.
+    return np.asarray(over & (values.chance >= space.min_chance - SHORT_OF))
 
 
-def _remembered(space: Space, plans: PathInputs) -> Floats:
+def _remembered(space: Space, plans: PathInputs, about_s: Floats, most_usd: float) -> Floats:
     """The last moments of plans; what was found before is not looked for again."""
     known, most = space.cache.switches, space.limits.max_overhead or 0.0
     keys = [(key, most) for key in keys_of(plans, space.limits.deadline_s)]
     new = np.flatnonzero([key not in known for key in keys])
+    found = np.array([known.get(key, np.nan) for key in keys])
     if len(new):
-        found = last_moments(space, plans.take(new))
-        known.update((keys[row], float(early)) for row, early in zip(new, found, strict=True))
-    return np.array([known[key] for key in keys])
+        found[new] = last_moments(space, plans.take(new), about_s[new], most_usd)
+        known.update((keys[row], found[row]) for row in new.tolist() if not np.isnan(found[row]))
+    return found
 
 
 @dataclass(slots=True)
@@ -95,6 +106,7 @@ class _Brackets:
     late_excess: Floats  # by how much,
     early: Floats  # and an earlier one at which it is met; inf if none was found
     early_excess: Floats
+    usd: Floats  # at the moment tried last
 
     def evaluate(self, rows: Ints, shares: Floats) -> None:
         """Try a moment between the two of each plan."""
@@ -104,10 +116,11 @@ class _Brackets:
         paths = simulate_paths(
             self.plans.take(rows).earlier(early),
             space.limits.deadline_s,
-            space.cache.path_count,
-            space.cache.seed,
+            space.of_overhead.path_count,
+            space.of_overhead.seed,
         )
-        excess = _excess(self.space, Outcomes(*outcome_of(paths)))
+        found = Outcomes(*outcome_of(paths))
+        excess, self.usd[rows] = _excess(self.space, found), found.expected_usd
         met = excess <= 0.0
         self.early[rows[met]], self.early_excess[rows[met]] = shares[met], excess[met]
         self.late[rows[~met]], self.late_excess[rows[~met]] = shares[~met], excess[~met]
@@ -120,24 +133,30 @@ def _excess(space: Space, found: Outcomes) -> Floats:
     return np.asarray(found.overhead - errors * found.overhead_error - most)
 
 
-def last_moments(space: Space, plans: PathInputs) -> Floats:
-    """By how many seconds fallbacks have to take over earlier, at least; inf if none will do."""
-    cache, deadline_s = space.cache, space.limits.deadline_s or 0.0
+def last_moments(
+    space: Space, plans: PathInputs, about_s: Floats, most_usd: float = np.inf
+) -> Floats:
+    """By how many seconds fallbacks have to take over earlier, at least; inf if none will do.
+
+    It is nan if the plan costs more than `most_usd` at any such moment.
+    """
+    cache, deadline_s = space.of_overhead, space.limits.deadline_s or 0.0
+    last = cache.outcomes(plans, deadline_s)
     b = _Brackets(
         space=space,
         plans=plans,
         slack_s=np.maximum(deadline_s - plans.handover_s, 0.0),
         late=np.zeros(len(plans)),
-        late_excess=_excess(space, cache.outcomes(plans, deadline_s)),
+        late_excess=_excess(space, last),
         early=np.full(len(plans), np.inf),
         early_excess=np.zeros(len(plans)),
+        usd=last.expected_usd.copy(),
     )
     b.early[b.late_excess <= 0.0] = 0.0
-    times_s = cache.outcomes(plans, deadline_s).time_s
-    usual = np.sort(times_s, axis=1)[:, times_s.shape[1] // 2] / np.maximum(b.slack_s, 1.0)
-    for times in TRIED:
-        share = np.clip(1.0 - times * usual, 0.0, 1.0)
-        rows = np.flatnonzero(np.isinf(b.early) & (share > b.late))
+    usual = np.sort(last.time_s, axis=1)[:, last.time_s.shape[1] // 2] / np.maximum(b.slack_s, 1.0)
+    shares = [np.clip(1.0 - times * usual, 0.0, 1.0) for times in TRIED]
+    for share in (about_s / np.maximum(b.slack_s, 1.0), *shares):
+        rows = np.flatnonzero(np.isinf(b.early) & (share > b.late) & (b.usd <= most_usd))
         b.evaluate(rows, share[rows])
     for _ in range(REFINED if space.printed is None else ROUGHLY):
         rows = np.flatnonzero(
@@ -148,6 +167,7 @@ def last_moments(space: Space, plans: PathInputs) -> Floats:
         if not len(rows):
             break
         b.evaluate(rows, _between(b, rows))
+    b.early[np.isinf(b.early) & (b.usd > most_usd)] = np.nan
     return b.slack_s * b.early
 
 

@@ -38,7 +38,6 @@ from recommender.optimize.thresholds import with_thresholds
 from recommender.optimize.watch import Watch
 from recommender.plan.frontier import unbeaten
 from recommender.plan.limits import Limits
-from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.normal_law import normal_quantile
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.run_statistics import trimmed_mean
@@ -268,12 +267,20 @@ class Pool:
             self._rate_better(limits, best * (1.0 + error))
             rows = better(limits, self.plans(limits), best * (1.0 + error))
         else:
-            rows = surest(self.plans(limits))
+            plans = self.plans(limits)
+            rows = surest(limits, plans, self._on_spot(plans))
         keys = self._clusters_among(limits, among, rows, done)
-        if best is not None and not np.isfinite(best):
-            sure = [key for key in keys if not self.tables[key[0]].found.gang.has_spot[key[1]]]
-            keys = list(dict.fromkeys([*sure[: most // 2], *keys]))
-        return keys[:most]
+        if best is None or np.isfinite(best):
+            return keys[:most]
+        spot = [bool(self.tables[table].found.gang.has_spot[row]) for table, row in keys]
+        halves = ([key for key, on in zip(keys, spot, strict=True) if on == of] for of in (0, 1))
+        return [key for half in halves for key in half[: most // 2]]
+
+    def _on_spot(self, plans: RatedPlans) -> Bools:
+        """Which rated plans have spot machines."""
+        columns = [table.found.gang.has_spot for table in self.tables]
+        begins = np.cumsum([0, *map(len, columns)])
+        return np.concatenate([np.zeros(0, dtype=bool), *columns])[begins[plans.table] + plans.row]
 
     def _clusters_among(
         self, limits: Limits, among: Among, rows: Ints, done: Container[Key] = ()
@@ -373,7 +380,7 @@ class Pool:
                 likely[some] = self._begins_well(limits, tried.take(some.tolist()))
                 left = left[~np.isin(left, some[~likely[some]])]
                 continue
-            printed += self._printed(limits, tried.take(some.tolist()))
+            printed += self._printed(limits, tried.take(some.tolist()), best)
             best = min((each.goal_value for each in printed), default=below)
             left, done = left[~np.isin(left, some)], done + len(some)
         others = [self._figures(tried, int(row)) for row in left[met[left] & (goal[left] >= best)]]
@@ -385,23 +392,23 @@ class Pool:
         space, asked = self.under(limits).on_printed_paths(), limits.confidence
         early = np.array([plan.early_s for plan in some.plans])
         whole, first = space.cache.path_count, min(BEGUN, space.cache.path_count)
-        paths = simulate_paths(
-            some.inputs.earlier(early), limits.deadline_s, whole, space.seed, first=first
-        )
+        inputs = some.inputs.earlier(early)
+        paths = space.cache.other(space.seed, first).outcomes(inputs, limits.deadline_s)
         begun = chance_of(limits, paths, some.inputs)
         return np.asarray(begun >= chance_less_error(asked, first, whole))
 
-    def _printed(self, limits: Limits, some: Simulated) -> list[Candidate]:
+    def _printed(self, limits: Limits, some: Simulated, best: float) -> list[Candidate]:
         """Those plans that meet the limits on the printed paths."""
         space = self.under(limits).on_printed_paths()
-        found = switched_in_time(space, some.inputs, values_of(space, some.inputs))
+        about_s = np.array([plan.early_s for plan in some.plans])
+        found = switched_in_time(space, some.inputs, values_of(space, some.inputs), about_s, best)
         v, inputs, asked = found.values, some.inputs.earlier(found.early_s), limits.confidence
         over = np.zeros(len(some), dtype=bool)
         if limits.max_overhead is not None:
             over = v.overhead > limits.max_overhead
         goal, paths = v.time_s if limits.goal == "time" else v.cost_usd, space.cache.path_count
         sure = v.meets_limits & ~near(limits, v.chance, paths)
-        best = float(goal[sure].min(initial=np.inf)) * (1.0 + PATHS_ERROR)
+        best = float(goal[sure].min(initial=best)) * (1.0 + PATHS_ERROR)
         # Those that cannot lead are judged by these paths and by the simple policy alone.
         open_ = np.flatnonzero(~over & (goal < best))
         policies, own = self._with_policy(space, inputs.take(open_), v.take(open_))
@@ -409,9 +416,14 @@ class Pool:
             v.with_rows(open_, own),
             own.chance >= asked - ERRORS * chance_error(asked, paths),
         )
-        open_, policies = open_[certain], policies.take(certain)
-        v.chance[open_] = sure_chances(space, policies, v.chance[open_])
         goal = v.time_s if limits.goal == "time" else v.cost_usd
+        ranked = np.flatnonzero(certain)[np.argsort(goal[open_[certain]], kind="stable")]
+        for some_of in np.split(ranked, range(FEW, len(ranked), FEW)):
+            rows = open_[some_of]
+            if len(rows) and goal[rows[0]] < best:
+                v.chance[rows] = sure_chances(space, policies.take(some_of), v.chance[rows])
+                met = rows[v.chance[rows] >= enough(limits, paths)]
+                best = min(best, float(goal[met].min(initial=np.inf)) * (1.0 + PATHS_ERROR))
         return [
             replace(
                 some.plans[row],

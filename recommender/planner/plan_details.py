@@ -17,6 +17,7 @@ from recommender.optimize.evaluate import (
     Plans,
     Reduced,
     chance_of,
+    deciding_overhead,
     largest_used,
     servers_usd_per_hour,
 )
@@ -267,13 +268,14 @@ class PlanDetails:
     def _estimate(self) -> Estimate:
         space, inputs = self.space, self.inputs
         paths, sure = self._simulated
+        lost = deciding_overhead(space.on_printed_paths(), inputs, checkpoint_overhead(paths))
         return Estimate(
             cost=spread_of(paths.cost_usd[0], float(paths.expected_usd.mean())),
             time=spread_of(paths.time_s[0], float(paths.time_s.mean())),
             chance=self.chance,
             chance_if_speed_known=float(chance_of(space.limits, sure, inputs)[0]),
             interruptions=float(paths.interruptions.mean()),
-            overhead=float(checkpoint_overhead(paths)[0]),
+            overhead=float(lost[0]),
             split=_time_split(inputs, paths, middle_rows(paths.time_s[0])),
             step=self._step,
             bill=self._bill(),

@@ -73,13 +73,17 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
         met = plan_within(limit, limits, value, pool)
     if met is None:
         return None
-    plan = met
+    plan, step = met, CLOSE
     for _ in range(TRIES):
-        if value <= low * CLOSE:
+        if value <= low * CLOSE * (1.0 + 1e-9):
             break
-        # What the plan needs of this limit alone; with the others it may need more.
-        needed, middle = _need(limit, plan), (low * value) ** 0.5
-        middle = needed if low * CLOSE < needed < value / CLOSE else middle
+        # What the plan needs of this limit alone; with the others it may need more. Else a little
+        # less than the least so far, and more and more: most often it is the least of all.
+        needed, middle = _need(limit, plan), max(value / step, (low * value) ** 0.5)
+        if low * CLOSE < needed < value / CLOSE:
+            middle = needed
+        else:
+            step *= step
         tighter = plan_within(limit, limits, middle, pool)
         if tighter is None:
             low = middle

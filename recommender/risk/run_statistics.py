@@ -9,7 +9,6 @@ spread comes from recordings of weeks. The mean of the middle nine tenths descri
 printed span; it lies inside the span, and 2,048 paths estimate it to a few per cent.
 """
 
-from collections.abc import Hashable
 from dataclasses import field
 
 import numpy as np
@@ -23,6 +22,7 @@ Outcome = tuple[Floats, ...]  # one value per field of `Outcomes`
 
 ROUNDING = 1e-9  # what sums of seconds leave of an overhead of nothing
 MAX_REMEMBERED = 5000  # plans remembered: 4 kB each
+MAX_OF_OTHERS = 64  # on the paths of each seed besides: 33 kB each
 ONE_IN = 20  # the fastest and the slowest of so many runs are left out: the span is 5 to 95 %
 
 
@@ -65,8 +65,15 @@ class OutcomeCache:
     known: dict[bytes, Outcome] = field(default_factory=dict)
     # How many seconds earlier plans switch under an overhead limit; inf: nothing meets it.
     switches: dict[tuple[bytes, float], float] = field(default_factory=dict)
-    # How often limits are met, of plans near the chance that is asked, on more paths.
-    chances: dict[tuple[bytes, Hashable], float] = field(default_factory=dict)
+    others: dict[tuple[int, int], "OutcomeCache"] = field(default_factory=dict)
+    first: int | None = None  # so many of the paths only
+
+    def other(self, seed: int, first: int | None = None) -> "OutcomeCache":
+        """Outcomes on as many paths of another seed, or on the first of them."""
+        if seed == self.seed and first is None:
+            return self
+        made = OutcomeCache(self.path_count, seed, MAX_OF_OTHERS, first=first)
+        return self.others.setdefault((seed, first or self.path_count), made)
 
     def outcomes(self, inputs: PathInputs, deadline_s: float | None) -> Outcomes:
         """The outcomes of some plans; only new ones are simulated."""
@@ -76,7 +83,7 @@ class OutcomeCache:
         if not met:
             found = Outcomes(*self._simulated(inputs, deadline_s))
         else:
-            found = Outcomes.blank(len(keys), self.path_count)
+            found = Outcomes.blank(len(keys), self.first or self.path_count)
             for row in met:
                 found.put(row, self.known[keys[row]])
             if new:
@@ -86,7 +93,9 @@ class OutcomeCache:
         return found
 
     def _simulated(self, inputs: PathInputs, deadline_s: float | None) -> Outcome:
-        return outcome_of(simulate_paths(inputs, deadline_s, self.path_count, self.seed))
+        return outcome_of(
+            simulate_paths(inputs, deadline_s, self.path_count, self.seed, first=self.first)
+        )
 
     def remember(self, inputs: PathInputs, deadline_s: float | None, found: Outcomes) -> None:
         """Add plans that were simulated elsewhere."""

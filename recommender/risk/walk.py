@@ -77,7 +77,7 @@ class Stretch:
     sums: "_Sums | None"  # None: no cluster is elastic
     up: Floats  # time of earlier runs
     billed: Floats
-    trained: Bools  # in earlier cycles
+    known: Bools  # whether a step was timed in earlier cycles; in the last row, after all
     last: Ints  # (lanes,) cycle in which the job would end,
     ends: Bools  # if it does,
     finish_s: Floats  # and when; inf
@@ -123,10 +123,11 @@ def _stretch(p: PathInputs, sample: RandomNumbers, lanes: Lanes, clock: Clock) -
     finish = np.where((left < 0.0) & (rate > 0.0), back[at] + left / np.maximum(rate, 1e-9), finish)
     bill = np.maximum(up, p.minimum_s[c])
     bill *= (up >= p.free_s[c]) & (up > 0.0) if again else up >= p.free_s[c]
+    known = np.concatenate([lanes.known[None] > 0.0, trains])
     return Stretch(
         lanes, clock, cut, starts, begins, back, ready, durable,
         np.broadcast_to(part, starts.shape), sums, _before(up), _before(bill),
-        np.logical_or.accumulate(trains, axis=0), last, finished,
+        np.logical_or.accumulate(known, axis=0), last, finished,
         np.where(finished, finish, np.inf),
     )  # fmt: skip
 
@@ -179,7 +180,7 @@ def _after_all(p: PathInputs, s: Stretch, lane: Ints) -> Lanes:
     if s.sums is not None:
         new.part_restarts_s = s.lanes.part_restarts_s[lane] + s.sums.restarts[-1, lane]
     new.interruptions += 1.0
-    new.known = np.maximum(new.known, s.trained[-1, lane])
+    new.known = s.known[-1, lane]
     new.done, new.edge_s, new.entry_s = s.durable[-1, lane], end, 0.0
     return new
 
@@ -195,6 +196,7 @@ class _Rules:
     start_s: Floats
     soonest_s: Floats  # nobody leaves before this moment, and `gain` later for each second done
     gain: Floats
+    timed_s: Floats  # and by so much later once a step was timed
     most_away_s: float  # that spot may be away, whatever the time
 
     @staticmethod
@@ -214,7 +216,7 @@ class _Rules:
         return _Rules(
             spread, predicted, cautious, delay.ravel(), start,
             soonest if most_away_s is None else np.full_like(soonest, -np.inf), gain,
-            np.inf if most_away_s is None else most_away_s,
+            gain * (most - work.ravel()), np.inf if most_away_s is None else most_away_s,
         )  # fmt: skip
 
 
@@ -239,14 +241,26 @@ def _leaves(p: PathInputs, s: Stretch, rules: _Rules, who: Ints, lane: Ints) -> 
     near = rules.soonest_s[who] + rules.gain[who] * s.lanes.done[lane] < reach
     who, lane = who[near], lane[near]
     soonest = rules.soonest_s[who] + rules.gain[who] * (s.durable[:-1] - s.part)[:, lane]
+    soonest += rules.timed_s[who] * s.known[:-1, lane]
     may = soonest < s.clock.ends[:, lane]
     may &= np.where(s.ends, s.last, STRETCH)[lane] >= _CYCLE
     may &= s.cut[lane] <= _CYCLE
     at, cycle = np.nonzero(may.T)
-    found = _looked(p, s, rules, who[at], lane[at], cycle)
-    first = np.ones(len(found.who), dtype=bool)
-    first[1:] = found.who[1:] != found.who[:-1]
-    return found.take(first)
+    # Most that leave do so in the first cycle in which they may.
+    first, gone, parts = _of_each(at), np.zeros(len(rules.gain), dtype=bool), list[_Leaves]()
+    for some in (first, ~first):
+        some &= ~gone[who[at]]
+        found = _looked(p, s, rules, who[at[some]], lane[at[some]], cycle[some])
+        parts.append(found.take(_of_each(found.who)))
+        gone[parts[-1].who] = True
+    return _Leaves(*(np.concatenate([getattr(e, n) for e in parts]) for n in _Leaves.__slots__))
+
+
+def _of_each(who: Ints) -> Bools:
+    """The first place of each value among equal neighbours."""
+    first = np.ones(len(who), dtype=bool)
+    first[1:] = who[1:] != who[:-1]
+    return first
 
 
 def _looked(
@@ -260,8 +274,7 @@ def _looked(
     at, policy, c = (cycle, lane), rules.policy.take(who), s.lanes.cluster[lane]
     work, durable, begins, back = s.lanes.work[lane], s.durable[at], s.begins[at], s.back[at]
     ready, end, safe = s.ready[at], s.clock.ends[at], durable - s.part[at]
-    earlier = s.trained[np.maximum(cycle - 1, 0), lane] & (cycle > 0)
-    known, part = earlier | (s.lanes.known[lane] > 0.0), back > begins
+    known, part = s.known[at], back > begins
     since = np.maximum(s.clock.edges[at], np.maximum(s.lanes.entry_s, s.lanes.edge_s)[lane])
     told = np.where(begins <= s.starts[at], rules.cautious[who], rules.predicted[who])
     patience = policy.patience_ends_s(np.where(known, work, told) - safe)

@@ -65,7 +65,7 @@ def test_a_chance_far_from_the_one_asked_for_stays_as_it_is_and_is_not_simulated
     far = np.flatnonzero(~near(q.limits, found.values.chance, PRINTED))
     chances = found.values.chance[far]
     assert (sure_chances(q, found.inputs.take(far), chances) == chances).all()
-    assert not q.cache.chances
+    assert not q.cache.others
 
 
 def test_a_chance_is_followed_once() -> None:
@@ -76,10 +76,11 @@ def test_a_chance_is_followed_once() -> None:
         if len(rows):
             break
     plans, chances = found.inputs.take(rows), found.values.chance[rows]
-    first, known = sure_chances(q, plans, chances), dict(q.cache.chances)
+    first = sure_chances(q, plans, chances)
+    known = {place: dict(cache.known) for place, cache in q.cache.others.items()}
     assert known
     assert (sure_chances(q, plans, chances) == first).all()
-    assert q.cache.chances == known
+    assert {place: dict(cache.known) for place, cache in q.cache.others.items()} == known
     assert (values_of(q, plans).chance == chances).all()
 
 

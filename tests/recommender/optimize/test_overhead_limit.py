@@ -65,7 +65,7 @@ def test_a_last_moment_is_the_last_of_a_fine_grid_that_meets_the_limit(seed: int
     q = question(seed).on_printed_paths()
     plans, most = over_the_limit(q), q.limits.max_overhead or 0.0
     assert len(plans)
-    found_s = last_moments(q, plans)
+    found_s = last_moments(q, plans, np.zeros(len(plans)))
     room_s = np.maximum((q.limits.deadline_s or 0.0) - plans.handover_s, 0.0)
     overheads = np.stack(
         [values_of(q, plans.earlier(n / GRID * room_s)).overhead for n in range(GRID)]
