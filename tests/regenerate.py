@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # of `tests`, after what is installed
 
 from recommender.plan import published_runs  # noqa: E402
-from recommender.plan.accuracy import TABLE, Finding, table_text  # noqa: E402
+from recommender.plan.accuracy import TABLE, Finding  # noqa: E402
+from tests.research.accuracy.committed import findings_text, runs_text  # noqa: E402
 from tests.research.accuracy.run_table import predicted_runs  # noqa: E402
 from tests.research.accuracy.studies import STUDIES  # noqa: E402
 
@@ -127,7 +128,7 @@ def _row(each: Finding) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    runs = published_runs.table_text(predicted_runs())
+    runs = runs_text(predicted_runs())
     (ROOT / "recommender" / "plan" / published_runs.TABLE).write_text(runs, "utf-8")
     for each in PAGES:
         each.write_text(page(each), "utf-8")
@@ -135,4 +136,4 @@ if __name__ == "__main__":
         reference = Path(os.environ["RECOMMEND_REFERENCE_DATA"])
         found = [study.finding(reference) for study in STUDIES]
         ACCURACY.write_text(accuracy(found), "utf-8")
-        (ROOT / "recommender" / "plan" / TABLE).write_text(table_text(found), "utf-8")
+        (ROOT / "recommender" / "plan" / TABLE).write_text(findings_text(found), "utf-8")

@@ -1,21 +1,13 @@
 """Errors of the models on published measurements: their data types, and the committed table."""
 
 import csv
-import io
 import math
-from collections.abc import Iterable
 from importlib.resources import files
 from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
 
 TABLE = "accuracy.csv"
-COLUMNS = (
-    *("key", "subject", "split", "published", "source"),
-    *("asked_mean", "asked_median", "asked_mean_at_least", "asked_bias", "asked_near"),
-    *("points", "unit", "mean", "median", "p90", "bias", "coverage", "near"),
-)
-
 Unit = Literal["%", "share", "nats"]  # of the figures of a score
 
 NEAR = (0.75, 1.33)  # predicted over measured
@@ -106,15 +98,6 @@ def committed_findings() -> tuple[Finding, ...]:
     return tuple(_finding(row) for row in csv.DictReader(text.splitlines()))
 
 
-def table_text(findings: Iterable[Finding]) -> str:
-    """Write findings as the committed table, with figures rounded to nine digits."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_cells(each) for each in findings)
-    return out.getvalue()
-
-
 def _finding(row: dict[str, str]) -> Finding:
     def number(name: str) -> float | None:
         return float(row[name]) if row[name] else None
@@ -144,17 +127,3 @@ def _finding(row: dict[str, str]) -> Finding:
         source=row["source"],
         score=score,
     )
-
-
-def _cells(each: Finding) -> list[str]:
-    score, target = each.score, each.target
-    figures: tuple[float | None, ...] = (None,) * 6
-    if score is not None:
-        figures = (score.mean, score.median, score.p90, score.bias, score.coverage, score.near)
-    goals = (target.mean, target.median, target.mean_at_least, target.bias, target.near)
-    return [
-        *(each.key, each.subject, each.split, each.published, each.source),
-        *("" if goal is None else f"{goal:g}" for goal in goals),
-        *(("", "") if score is None else (str(score.points), score.unit)),
-        *("" if figure is None else f"{figure:.9g}" for figure in figures),
-    ]

@@ -1,16 +1,13 @@
 """Well-known training runs: their published GPU-hours, and those predicted without timings."""
 
 import csv
-import io
 import math
-from collections.abc import Iterable
 from importlib.resources import files
 
 from recommender.arrays import Z_90
 from recommender.catalogs.frozen import dataclass
 
 TABLE = "published_runs.csv"
-COLUMNS = ("run", "gpu", "gpus", "published_gpu_hours", "predicted_gpu_hours", "sd", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +43,10 @@ class PublishedRun:
 def published_runs() -> tuple[PublishedRun, ...]:
     """The runs as last predicted by `tests/research/accuracy`; a test keeps them equal to it."""
     text = files("recommender.plan").joinpath(TABLE).read_text("utf-8")
+    rows = csv.DictReader(text.splitlines())
+    hours = "published_gpu_hours", "predicted_gpu_hours", "sd"
     return tuple(
-        PublishedRun(
-            row["run"],
-            row["gpu"],
-            int(row["gpus"]),
-            float(row["published_gpu_hours"]),
-            float(row["predicted_gpu_hours"]),
-            float(row["sd"]),
-            row["source"],
-        )
-        for row in csv.DictReader(text.splitlines())
-    )
-
-
-def table_text(runs: Iterable[PublishedRun]) -> str:
-    """Write runs as the committed table, with figures rounded."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for each in runs:
-        published = f"{each.published_gpu_hours:.9g}"
-        predicted = (f"{figure:.7g}" for figure in (each.predicted_gpu_hours, each.sd))
-        writer.writerow([each.run, each.gpu, each.gpus, published, *predicted, each.source])
-    return out.getvalue()
+        PublishedRun(r["run"], r["gpu"], int(r["gpus"]), *(float(r[name]) for name in hours),
+                     r["source"])
+        for r in rows
+    )  # fmt: skip
