@@ -9,7 +9,6 @@ slightly beyond and slightly before that factor, as a check.
 from array import array
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -22,6 +21,7 @@ from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem
 
 Figure = Literal["price", "speed"]
+Change = Callable[[Problem, float], Problem]  # a machine so many times as cheap, or as fast
 MAX_FACTOR = 16.0  # a machine so many times as cheap or as fast is not looked for
 STEPS = 10  # halvings of ln(factor): 16 to within 0.3 %
 BUILT = 8  # plans of the least goals whose printed figures are compared
@@ -42,7 +42,7 @@ class MachineChange:
 
     def break_even(self, figure: Figure, plan: Plan) -> BreakEven | None:
         """The smallest sufficient change of a figure; None if even `MAX_FACTOR` is not enough."""
-        change = self._changed[figure]
+        change = self._cheaper if figure == "price" else self._faster
         if not self._reaches(change, MAX_FACTOR):
             return None
         low, high = 0.0, float(np.log(MAX_FACTOR))
@@ -62,15 +62,11 @@ class MachineChange:
             loses=not self._leads(change, times / (1.0 + BRACKET)),
         )
 
-    @cached_property
-    def _changed(self) -> dict[Figure, Callable[[Problem, float], Problem]]:
-        return {"price": self._cheaper, "speed": self._faster}
-
-    def _reaches(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
+    def _reaches(self, change: Change, times: float) -> bool:
         found = best_within_limits(change(self.own, times))
         return found is not None and goal_value_of(found.plan, self.own.limits) <= self.goal_value
 
-    def _leads(self, change: Callable[[Problem, float], Problem], times: float) -> bool:
+    def _leads(self, change: Change, times: float) -> bool:
         """Whether the best of all plans is on this machine, when everything is planned again."""
         best = best_within_limits(change(self.problem, times))
         return best is not None and is_on(best.plan, self.machine)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.schema import InstanceType
 from recommender.errors import UsageError
 from recommender.inputs.units import Comparison, format_comparison
 from recommender.market.offer_facts import Pool
@@ -69,14 +71,10 @@ def _is_named(problem: Problem, pool: Pool, machines: Comparison) -> bool:
 def _why_none(problem: Problem, machines: Comparison) -> str:
     """Why no offer is one of the machines that were named, and what to name instead."""
     o, name = problem.catalog.offers, machines.instance_type
-    known = {n.lower(): t for (_, n), t in problem.catalog.instance_types.items()}
-    if name.lower() not in known:
-        names = [t.instance_type for t in known.values() if t.gpu]
-        having = [t.instance_type for t in known.values() if t.gpu.lower() == name.lower()]
-        if having:
-            return f"{shown(name)} is a GPU; name a machine that has it, such as {having[0]}"
-        return unknown("instance type", name, names, "recommend catalog show lists what is sold")
-    if not known[name.lower()].gpu:
+    known = machine_named(name, problem.catalog)
+    if isinstance(known, str):
+        return known
+    if not known.gpu:
         return f"{shown(name)} has no GPU; name a machine that has one"
     unable = [reason for reason in problem.columns.reasons if reason]
     if unable:
@@ -94,6 +92,20 @@ def _why_none(problem: Problem, machines: Comparison) -> str:
         f" and {len(places) - REGIONS_NAMED} more" if places[REGIONS_NAMED:] else ""
     )
     return f"it has no {wanted} offer in {machines.region}; name one of its regions: {where}"
+
+
+def machine_named(word: str, catalog: Catalog) -> InstanceType | str:
+    """The machine type of a name, or why there is none."""
+    name, types = word.strip().lower(), catalog.instance_types
+    key = next((key for key in types if key[1].lower() == name), None)
+    if key is not None:
+        return types[key]
+    sold = [t for t in types.values() if t.gpu]
+    having = [t.instance_type for t in sold if t.gpu.lower() == name]
+    if having:
+        return f"'{shown(word)}' is a GPU; name a machine type that has it, such as {having[0]}"
+    names = [t.instance_type for t in sold]
+    return unknown("instance type", word, names, "recommend catalog show lists what is sold")
 
 
 def _refuse_unable(

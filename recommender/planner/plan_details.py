@@ -54,7 +54,7 @@ from recommender.planner.plan_notes import (
     servers_note,
 )
 from recommender.planner.problem import PRINTED, Problem
-from recommender.planner.quota_needs import needs_of, rented_as, rented_of
+from recommender.planner.quota_needs import needs_of, rented_of
 from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.policy import has_thresholds
@@ -195,30 +195,22 @@ class PlanDetails:
 
     def checkpointing(self) -> Checkpointing:
         """How it saves."""
-        saves, path = self.reduced.saves, self.candidate.checkpoint_path
+        saves, path, p = self.reduced.saves, self.candidate.checkpoint_path, self.inputs
+        as_good = as_good_intervals(
+            p.run_mean_s, p.run_sigma, p.changeover_s, p.stall_s, saves.interval_min_s,
+            p.notice_saves,
+        )  # fmt: skip
         return Checkpointing(
             path=CHECKPOINT_PATHS[path],
-            interval_s=float(self.inputs.interval_s[0]) if path else math.nan,
+            interval_s=float(p.interval_s[0]) if path else math.nan,
             stall_s=float(saves.stall_s[0]),
             transfer_s=float(saves.transfer_s[0]),
             restore_s=float(saves.restore_s[0]),
             notice_s=float(self.reduced.gang.notice_s[0]),
             notice_covers=bool(saves.notice_saves[0] > 0),
-            as_good_s=self._as_good_s() if path else (math.nan, math.nan),
+            as_good_s=as_good if path else (math.nan, math.nan),
             machines=self.tier,
             lag_s=float(saves.lag_s[0]),
-        )
-
-    def _as_good_s(self) -> tuple[float, float]:
-        """Intervals between checkpoints that make next to no difference."""
-        inputs, saves = self.inputs, self.reduced.saves
-        return as_good_intervals(
-            inputs.run_mean_s,
-            inputs.run_sigma,
-            inputs.changeover_s,
-            inputs.stall_s,
-            saves.interval_min_s,
-            inputs.notice_saves,
         )
 
     @property
@@ -290,12 +282,6 @@ class PlanDetails:
         """A step of the cluster, and the memory of one of its GPUs."""
         return explain(self.space.job, self.space.columns, self.reduced.fleet, 0)
 
-    def _safer(self) -> str:
-        """A setting that surely fits the memory, where this one may not."""
-        if self._step.memory_share <= FULL:
-            return ""
-        return safer_setting(self.space.job, self.space.columns, self.reduced.fleet, 0)
-
     def _bill(self) -> tuple[BillItem, ...]:
         """The expected bill, line by line; the lines sum to the expected cost.
 
@@ -304,31 +290,31 @@ class PlanDetails:
         inputs, paths = self.inputs, self.paths
         all_h = self._paid_h
         machines, fees_usd, zones_usd, risen_usd = self._machine_items()
-        items = [*machines]
-        items += [
-            BillItem(f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
-            for m in self.tier
-        ]
-        items.append(BillItem("parameter servers", self._servers_usd_per_hour * all_h))
-        if self.candidate.fallback >= 0:
-            fall_h = float(paths.fallback_s.mean()) / 3600.0
-            items.append(
-                BillItem("on-demand fallback", fall_h * float(inputs.fallback_usd_per_hour[0]))
-            )
+        fall_h = float(paths.fallback_s.mean()) / 3600.0 * (self.candidate.fallback >= 0)
         data_usd = float(largest_used(self.site.entries.fixed_usd, self.row.counts)[0])
-        items.append(BillItem("data: egress to all regions of the list", data_usd))
-        saved_usd = float(inputs.fixed_usd[0]) - data_usd
-        items.append(BillItem("egress of checkpoints and the trained model", saved_usd))
-        moves = float(paths.moves.mean()) * float(inputs.usd_per_move[0])
-        items.append(BillItem("checkpoints moved between regions", moves))
-        if self.candidate.checkpoint_path != 0:
-            items.append(BillItem("checkpoint storage", self.site.store_usd_per_hour * all_h))
-        items.append(BillItem("disks and addresses", fees_usd))
-        items.append(BillItem("failover to more expensive zones", zones_usd))
-        items.append(BillItem("expected rise of old quotes", risen_usd))
-        total = sum(item.usd for item in items)
+        stores = self.candidate.checkpoint_path != 0
+        items = [
+            *machines,
+            *(
+                (f"{m.count}x {m.instance_type} checkpoints", m.count * m.usd_per_hour * all_h)
+                for m in self.tier
+            ),
+            ("parameter servers", self._servers_usd_per_hour * all_h),
+            ("on-demand fallback", fall_h * float(inputs.fallback_usd_per_hour[0])),
+            ("data: egress to all regions of the list", data_usd),
+            ("egress of checkpoints and the trained model", float(inputs.fixed_usd[0]) - data_usd),
+            (
+                "checkpoints moved between regions",
+                float(paths.moves.mean()) * float(inputs.usd_per_move[0]),
+            ),
+            ("checkpoint storage", self.site.store_usd_per_hour * all_h * stores),
+            ("disks and addresses", fees_usd),
+            ("failover to more expensive zones", zones_usd),
+            ("expected rise of old quotes", risen_usd),
+        ]
+        total = sum(usd for _, usd in items)
         least = MIN_ITEM_USD if total >= 1.0 else MIN_ITEM_SHARE * total
-        return tuple(item for item in items if abs(item.usd) >= least)
+        return tuple(BillItem(name, usd) for name, usd in items if abs(usd) >= least)
 
     @property
     def _servers_usd_per_hour(self) -> float:
@@ -341,7 +327,7 @@ class PlanDetails:
         needed_s = self.paths.time_s - self.paths.queued_s
         return float(self.inputs.rented_s(needed_s).mean()) / 3600.0
 
-    def _machine_items(self) -> tuple[list[BillItem], float, float, float]:
+    def _machine_items(self) -> tuple[list[tuple[str, float]], float, float, float]:
         """A line for the machines of each entry, their fees, what costlier zones and time add."""
         facts = self.problem.facts
         spot_h = float(self.paths.spot_s.mean()) / 3600.0
@@ -351,7 +337,7 @@ class PlanDetails:
             hours = m.count * (spot_h if m.market == "spot" else self._paid_h)
             fee = facts.running_fees(m.provider, m.market, m.instance_type)
             name = f"{m.count}x {m.instance_type} {m.market.replace('_', '-')}"
-            items.append(BillItem(name, m.usd_per_hour * hours))
+            items.append((name, m.usd_per_hour * hours))
             fees += fee * hours
             planned = facts.planning_price(pool.rows[0])
             zones += (paid - fee - planned) * hours
@@ -364,19 +350,25 @@ class PlanDetails:
     def _needs(self) -> tuple[Need, ...]:
         facts = self.problem.facts
         cluster = rented_of(facts, self.pools, self.candidate.counts)
+        types = facts.catalog.instance_types
+        cluster += [
+            (types[m.provider, m.instance_type], m.market, m.region, m.count) for m in self.tier
+        ]
         counts = [m.count for m in self.fallback_machines]
-        late = rented_of(facts, self.fallback_pools, counts)
-        return needs_of(facts, cluster + rented_as(facts, self.tier), late)
+        return needs_of(facts, cluster, rented_of(facts, self.fallback_pools, counts))
 
     def _notes(self) -> tuple[str, ...]:
         """What to know of the plan besides its figures."""
         job, inputs, paths = self.problem.job, self.inputs, self.paths
         servers = int(servers_of(job, self.row.counts.sum(axis=1))[0])
-        gpus = sum(m.count * m.gpus for m in self.machines)
+        gpus, space = sum(m.count * m.gpus for m in self.machines), self.space
+        safer = ""  # a setting that surely fits the memory, where this one may not
+        if self._step.memory_share > FULL:
+            safer = safer_setting(space.job, space.columns, self.reduced.fleet, 0)
         return (
             *capacity_note(self._on_demand_facts, self.chance),
             *batch_note(job, gpus),
-            *memory_note(job, self._step, gpus, self._safer()),
+            *memory_note(job, self._step, gpus, safer),
             *servers_note(servers, self._servers_usd_per_hour),
             *elastic_note(inputs, paths),
             *free_time_note(inputs, paths),

@@ -2,38 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 
-from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import InstanceType
 from recommender.market.account_quotas import quota_use
 from recommender.market.offer_facts import Facts, Pool
 from recommender.market.quota_rows import quota_market, regions_of, users_quota
-from recommender.plan.plan import Machines, Need
+from recommender.plan.plan import Need
 
-
-@dataclass(frozen=True, slots=True)
-class Rented:
-    """Machines of a type that run at the same time in a region."""
-
-    type: InstanceType
-    market: str
-    region: str
-    count: int
+Rented = tuple[InstanceType, str, str, int]  # market, region, and how many run at the same time
 
 
 def rented_of(facts: Facts, pools: Sequence[Pool], counts: Sequence[int]) -> list[Rented]:
     """The machines of a cluster, in each region of their failover lists."""
     return [
-        Rented(pool.type, quota_market(facts, pool), region, count)
+        (pool.type, quota_market(facts, pool), region, count)
         for pool, count in zip(pools, counts, strict=True)
         for region in regions_of(facts, pool)
-    ]
-
-
-def rented_as(facts: Facts, machines: Iterable[Machines]) -> list[Rented]:
-    """Machines of a printed plan."""
-    types = facts.catalog.instance_types
-    return [
-        Rented(types[m.provider, m.instance_type], m.market, m.region, m.count) for m in machines
     ]
 
 
@@ -50,20 +33,20 @@ def needs_of(
     return (*now, *(n for n in later if n.amount > held.get((n.name, n.region), 0.0)))
 
 
-def _needs(facts: Facts, machines: Iterable[Rented], fallback: bool) -> list[Need]:
+def _needs(facts: Facts, rented: Iterable[Rented], fallback: bool) -> list[Need]:
     found: dict[tuple[str, str], Need] = {}
-    for m in machines:
-        quota = facts.quotas.quota(m.type, m.market)
+    for machine, market, region, count in rented:
+        quota = facts.quotas.quota(machine, market)
         if quota is None:
             continue
-        before = found.get((quota.name, m.region))
-        found[quota.name, m.region] = Need(
+        before = found.get((quota.name, region))
+        found[quota.name, region] = Need(
             name=quota.name,
-            amount=m.count * quota_use(m.type, quota.unit) + (before.amount if before else 0.0),
+            amount=count * quota_use(machine, quota.unit) + (before.amount if before else 0.0),
             unit=quota.unit,
-            region=m.region,
+            region=region,
             new_accounts=quota.default_new,
-            yours=users_quota(facts, m.type, m.market, m.region, quota.unit),
+            yours=users_quota(facts, machine, market, region, quota.unit),
             fallback=fallback,
         )
     return list(found.values())

@@ -20,12 +20,12 @@ from recommender.plan.plan import Plan
 from recommender.plan.standing import MachineStanding
 from recommender.planner.blocking_flags import NARROWED, wider_choices
 from recommender.planner.break_even import MachineChange, best_within_limits, is_on
+from recommender.planner.current_setup import machine_named
 from recommender.planner.infeasibility import infeasible
 from recommender.planner.plan_builder import goal_value_of
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.problem import Problem
 from recommender.planner.ranking import Ranked, ranked_plans
-from recommender.text import shown, unknown
 
 RANKED_AMONG = 40  # plans among which the machine's rank is looked for
 REGIONS_NAMED = 8  # regions that fit into one message
@@ -39,7 +39,10 @@ def standing(
 
     Raises `UsageError` for a machine that no catalog knows.
     """
-    name = _known(machine, problem.catalog)
+    known = machine_named(machine, problem.catalog)
+    if isinstance(known, str):
+        raise UsageError(known)
+    name = known.instance_type
     own = problem.among(replace(problem.choice, instances=(name,), regions=regions))
     why = _not_offered(name, regions, problem.catalog)
     if why:
@@ -50,23 +53,6 @@ def standing(
     if unable:
         return MachineStanding(name, "cannot train", (unable,))
     return _among_all(problem, own, name, watch or Watch())
-
-
-def _known(machine: str, catalog: Catalog) -> str:
-    names = {name.lower(): name for _, name in catalog.instance_types}
-    found = names.get(machine.strip().lower())
-    if found is None:
-        types = [t for t in catalog.instance_types.values() if t.gpu]
-        of_gpu = [t.instance_type for t in types if t.gpu.lower() == machine.strip().lower()]
-        if of_gpu:
-            raise UsageError(
-                f"'{shown(machine)}' is a GPU; name a machine type that has it, such as {of_gpu[0]}"
-            )
-        sold = [t.instance_type for t in types]
-        raise UsageError(
-            unknown("machine", machine, sold, "recommend catalog show lists what is sold")
-        )
-    return found
 
 
 def _not_offered(name: str, regions: tuple[str, ...], catalog: Catalog) -> str:

@@ -35,7 +35,7 @@ def refused(job: str, machines: str) -> str:
         ("llama3-8b-sft", "1x a2-highgpu-1g spot", "gcp/a2-highgpu-1g has", "of them can"),
         ("llama3-8b-sft", "200x g5.xlarge", "share a batch of 128", "128 of them can"),
         ("resnet50-imagenet", "1x p2.xlarge", "it is not offered any more", "name machines"),
-        ("resnet50-imagenet", "8x a100", "a100 is a GPU", "such as p4d.24xlarge"),
+        ("resnet50-imagenet", "8x a100", "'a100' is a GPU", "such as p4d.24xlarge"),
         ("resnet50-imagenet", "1x g5.xlrge", "unknown instance type", "did you mean g5.xlarge"),
         ("resnet50-imagenet", "1x g5.xlarge spot mars-1", "no spot offer in mars-1", "ap-east-1"),
     ],
