@@ -6,8 +6,8 @@ FLOP           6·(N − rows only looked up) + 6·L·h·s per token, 12·L·h·
 activations    `activations.py`; without logits, which the memory model adds
 checkpoint     weights fp32 4 B + bf16 2 B (language models) + optimiser state per parameter
 post-training  a sample of dpo is a pair, each half also through the frozen reference (F/3 more);
-               grpo: a completion, with the reference; ppo: also a trained critic and a reward
-               model; generation: performance/generation.py
+               grpo: a completion, with the reference and the policy before its update; ppo:
+               also a trained critic and a reward model; generation: performance/generation.py
 adapters       r·(in + out) of every linear layer, about 20·h·r per layer (Llama 3 8B: 20.0,
                70B: 19.8, counted over the published shapes)
 """
@@ -52,10 +52,12 @@ _SEEING = ("cnn", "vit", "diffusion")  # families of pictures; the latter two in
 
 # Of each kind of post-training: sequences in an example, forward passes without a backward one
 # in thirds of full training (the reference's; of KTO also those of mismatched answers, by both:
-# TRL 1.16, KTOTrainer), the unit, and whether a frozen copy of the network stands beside it.
+# TRL 1.16, KTOTrainer; of GRPO the policy's own before its update, of PPO also the critic's values
+# and the reward: stages of verl's ray_trainer, read 2026-11-29), the unit, and whether a frozen
+# copy of the network stands beside it.
 KINDS: dict[str, tuple[int, int, str, bool]] = {
     "dpo": (2, 1, "pair", True), "kto": (1, 3, "answer", True), "reward": (2, 0, "pair", False),
-    "grpo": (1, 1, "completion", True), "ppo": (1, 2, "completion", True),
+    "grpo": (1, 2, "completion", True), "ppo": (1, 4, "completion", True),
     "distillation": (1, 0, "sequence", False),
 }  # fmt: skip
 _ADAPTER_CHECKPOINT_BYTES = 12.0  # fp32 and two moments

@@ -138,7 +138,7 @@ def test_completions_are_generated_beside_the_training() -> None:
         "schema: recommend.job/v1\nmodel: Qwen/Qwen2.5-1.5B\nbatch: 8\n"
         "examples: 1k\ntokens_per_example: 600\n"
     )
-    wanted = (1 + 1 / 3) * plain.flop_per_sample
+    wanted = (1 + 2 / 3) * plain.flop_per_sample  # the reference, and the policy before
     assert job.completion_tokens == 0.75 * job.tokens_per_sample
     assert job.flop_per_sample == pytest.approx(wanted)
     assert any("completion_tokens" in each for each in draft.assumed)

@@ -48,6 +48,40 @@ def test_steps_of_grpo_take_about_as_long_as_published(machines: int, published_
     assert 1 / 1.5 <= found.step_s[0] / published_s <= 1.5
 
 
+# NeMo RL 0.4 on policy, in bfloat16, of 2,048, 2,048 and 512 completions (its performance summary,
+# read 2026-11-29): model, machines of eight H100, mean and longest tokens, seconds of a step. Its
+# mixtures with fewer GPUs a copy, Qwen3 30B and DeepSeek-V3, are told 0.60 and 0.53 of theirs.
+@pytest.mark.parametrize(
+    ("model", "machines", "batch", "tokens", "longest", "published_s"),
+    [
+        ("meta-llama/Llama-3.1-8B", 2, 2048, 1060, 4096, 97.7),
+        ("Qwen/Qwen3-32B", 4, 2048, 3206, 4096, 393.0),
+        ("Qwen/Qwen3-235B-A22B", 16, 512, 5671, 8192, 506.0),
+    ],
+)
+def test_steps_of_recipes_take_about_as_long_as_published(
+    model: str, machines: int, batch: int, tokens: int, longest: int, published_s: float
+) -> None:
+    job = grpo(
+        model=model, batch=batch, samples=100 * batch, seq_len=tokens, max_seq_len=longest,
+        completion_tokens=tokens - 150, sharding="auto", stack="nemo",
+    )  # fmt: skip
+    columns = machine_columns(job, [parts.P5], parts.GPUS, parts.ACHIEVED)
+    found = steps(job, columns, clusters_of(columns, np.array([[machines]])))
+    assert 1 / 1.5 <= found.step_s[0] / published_s <= 1.5
+
+
+def test_a_copy_on_more_machines_waits_for_their_network() -> None:
+    """Llama 405B takes 810 GB: a copy needs GPUs of two machines, whose latency each layer adds."""
+    job = grpo(model="meta-llama/Llama-3.1-405B", batch=128, samples=12_800)
+    near = machine_columns(job, [parts.P5], parts.GPUS, parts.ACHIEVED)
+    far = replace(near, network_latency_s=near.network_latency_s + 1e-3)
+    one, other = (
+        generation_s(job, each, clusters_of(each, np.array([[8]])))[0] for each in (near, far)
+    )
+    assert other - one > 2 * 126 * 1e-3 * job.longest_completion * 0.9
+
+
 def test_more_gpus_shorten_the_rollout_down_to_its_longest_completion() -> None:
     job = grpo()
     columns = of_h20(job)
