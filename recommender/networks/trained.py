@@ -7,7 +7,7 @@ from recommender.networks.network import Network
 
 _MAX = 120  # characters of a pattern; longer ones, and those that take many steps, are not tried
 _NAME = 60  # characters of a name
-_STEPS = 10**6  # of all patterns with a name: a second for 300 names
+_STEPS = 3 * 10**5  # of all patterns with a name: a second for 900 names
 # How tools name the matrices of a layer, and what else stands in their patterns.
 _MATRICES = {
     "q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v", "o": "o", "output": "o",
@@ -84,7 +84,7 @@ def _under(parts: dict[str, int], patterns: Sequence[str]) -> int:
 
 
 def _parts(network: Network) -> Iterator[tuple[str, int]]:
-    """Names as transformers has them, and parameters; all but experts is attention's."""
+    """Names as transformers has them, and parameters; small parts are the forward network's."""
     tables = network.vocabulary * network.hidden
     yield "model.embed_tokens.weight", network.count.lookup or tables
     head = tables if network.count.lookup else 0  # one table is both otherwise
@@ -92,11 +92,21 @@ def _parts(network: Network) -> Iterator[tuple[str, int]]:
     yield "visual.weight", network.beside - network.projector
     yield "projector.weight", network.projector
     rest = network.count.parameters - network.beside - (network.count.lookup or tables) - head
-    layers = max(network.layers, 1)
-    experts = network.experts * network.expert_width * network.hidden * (3 if network.gated else 2)
+    layers, hidden = max(network.layers, 1), network.hidden
     each = rest // layers
+    experts = network.experts * network.expert_width * hidden * (3 if network.gated else 2)
     experts = min(experts, each)
+    # In + out of a layer's adapters on attention is 4·h + 2·a + 2·k, of widths a and k.
+    shared = network.adapted_attention / layers / 2 - 2 * hidden - network.attention_width
+    wide, narrow = hidden * network.attention_width, round(hidden * max(shared, 0))
+    mixers = {"q": wide, "k": narrow, "v": narrow, "o": wide}
+    forward = max(each - experts - sum(mixers.values()), 0)
+    thirds = ("gate", "up", "down") if network.gated else ("up", "down")
     for layer in range(network.layers):
+        at = f"model.layers.{layer}."
         if experts:
-            yield f"model.layers.{layer}.block_sparse_moe.experts.mlp.experts.weight", experts
-        yield f"model.layers.{layer}.self_attn.mlp.weight", each - experts
+            yield f"{at}block_sparse_moe.experts.mlp.experts.weight", experts
+        for word, count in mixers.items():
+            yield f"{at}self_attn.{word}_proj.weight", count
+        for word in thirds:
+            yield f"{at}mlp.{word}_proj.weight", forward // len(thirds)

@@ -18,8 +18,13 @@ _MEGATRON = {  # names of Megatron-LM and NeMo: those of config.json
     "qk_pos_emb_head_dim": "qk_rope_head_dim", "v_head_dim": "v_head_dim",
 }  # fmt: skip
 _WORDS = ("padded_vocab_size", "vocab_size", "override_vocab_size")
-_MPT = {"d_model": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
-        "vocab_size": "vocab_size"}  # fmt: skip
+_MPT = {
+    "d_model": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
+    "vocab_size": "vocab_size", "attn_config.kv_n_heads": "num_key_value_heads",
+    "attn_config.sliding_window_size": "sliding_window",
+    "ffn_config.ffn_hidden_size": "intermediate_size", "ffn_config.moe_num_experts": "num_experts",
+    "ffn_config.moe_top_k": "num_experts_per_tok",
+}  # fmt: skip
 # What a NeMo file has that is no plain decoder: what it then is.
 _OTHERS = (
     ("unet", "a diffusion network (Imagen)"),
@@ -187,14 +192,17 @@ def _tied(keys: Keys, inside: str) -> bool:
 
 def mpt(keys: Keys, inside: str) -> Fields | None:
     """MosaicML's MPT in an llm-foundry file."""
-    found: Fields = {ours: keys.whole(f"{inside}{theirs}") for theirs, ours in _MPT.items()}
-    if not found["hidden_size"] or not found["num_hidden_layers"]:
+    stated = {ours: keys.whole(f"{inside}{theirs}") for theirs, ours in _MPT.items()}
+    found: Fields = {key: value for key, value in stated.items() if value}
+    if not stated["hidden_size"] or not stated["num_hidden_layers"]:
         return None
-    found["intermediate_size"] = found["hidden_size"] * (
-        keys.whole(f"{inside}expansion_ratio") or 4
-    )
+    ratio = keys.whole(f"{inside}expansion_ratio") or 4
+    found.setdefault("intermediate_size", ratio * found["hidden_size"])
+    if found.get("num_experts", 0) > 1:
+        found.setdefault("num_experts_per_tok", 1)  # MegaBlocks' default
+    gated = "glu" in keys.text(f"{inside}ffn_config.ffn_type").lower()
     tied = keys.text(f"{inside}tie_word_embeddings").lower() != "false"
-    return {**found, "model_type": "gpt_neox", "tie_word_embeddings": tied}
+    return {**found, "model_type": "llama" if gated else "gpt_neox", "tie_word_embeddings": tied}
 
 
 def nanogpt(keys: Keys, inside: str) -> Fields | None:

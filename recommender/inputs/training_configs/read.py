@@ -31,7 +31,7 @@ _GENERATIONS = 8  # of GRPOConfig (TRL 1.16)
 # Of most decoders where nobody names any (PEFT 0.18, its table of models; read 2026-11).
 _USUAL_TARGETS = ("q_proj", "v_proj")
 _NEITHER = ("deepspeed", "accelerate")  # hold neither network nor data
-_SPECIAL = ("sign", "root", "network", "without", "engine", "data", "classes", "copies",
+_SPECIAL = ("sign", "root", "network", "without", "off", "engine", "data", "classes", "copies",
             "steps_per_epoch", "dora", "optimizer_rank")  # fmt: skip
 
 
@@ -118,9 +118,9 @@ def _read(tool: str, keys: Keys) -> TrainingConfig:
     root = _root(tool, keys)
     for row in _rows(tool):
         paths = [root + key for key in row.keys]
-        if row.field == "without":
+        if row.field in ("without", "off"):
             for each in paths:
-                keys.without(each, row.reader)
+                keys.without(each, row.reader, on=row.field == "without")
         elif row.field == "network":
             inside = f"{paths[0]}." if paths else root
             values.setdefault("tokenizer", described.tokenizer(keys, inside))

@@ -14,11 +14,11 @@ OFF = ("", "false", "no", "off", "none", "null", "0", "1", "disabled")  # 1: a d
 # Keys that change the network, the trained part or the work: never "123 more" that are not used.
 _LOUD = re.compile(
     r"expert|moe|vision|patch|image|freez|frozen|reward|kto|packing|offload|quant|adapter|mamba|"
-    r"teacher|distill|relora|galore|lisa|spectrum|ref_model|use_(?!kl)\w*loss|vlm|gptq|awq"
+    r"teacher|distill|^kd_|of_depths|llama_pro|trainable|video|audio|relora|galore|lisa|spectrum|ref_model|use_(?!kl)\w*loss|vlm|gptq|awq"
 )
 _QUIET = re.compile(
     r"token|save|log|wandb|path|dir|aux_loss|column|field|template|timeout|seed|dropout|eval|scal|"
-    r"revision|router|fusion|grouped|z_loss"
+    r"revision|router|_fusion|grouped|z_loss"
 )
 
 
@@ -115,11 +115,11 @@ class Keys:
         value = self.at(path)
         return value if isinstance(value, list) else [] if value is None else [value]
 
-    def without(self, path: str, plan: str) -> None:
-        """Record a switched-on setting as unread; `plan` says what is planned instead."""
+    def without(self, path: str, plan: str, on: bool = True) -> None:
+        """Record a setting that is on, or off, as unread; `plan` says what is planned instead."""
         words = [str(each) for each in self.items(path) if not isinstance(each, (dict, list))]
         word = ", ".join(words)
-        if word and word.lower() not in OFF:
+        if word and (word.lower() not in OFF) == on:
             self.unread.append(f"{path}: {word} ({plan})")
 
     def has(self, *paths: str) -> bool:

@@ -24,11 +24,13 @@ _NOT_FUSED = ("eager", "unfused", "local", "torch", "disabled")
 _PAIRS = ("dpo", "ipo", "orpo", "simpo", "cpo")  # of preferences
 _OF_SFT = ("nll", "dft", "chunked_nll")  # losses of SFTConfig
 _GENERATING = ("grpo", "rloo", "gspo", "dapo", "gdpo", "reinforce", "reinforce_plus_plus", "remax")
-_TITAN = {  # model.name, model.flavor: the model of the hub with that shape
-    "llama3": "meta-llama/Llama-3.1-{}", "qwen3": "Qwen/Qwen3-{}",
-    "deepseek_v3": "deepseek-ai/DeepSeek-V3",
+_TITAN = {  # model.name, with or without model.flavor: the model of the hub with that shape
+    "llama3": "meta-llama/Llama-3.1-{}", "qwen3": "Qwen/Qwen3-{}", "gpt_oss": "openai/gpt-oss-{}",
+    "deepseek_v3 16B": "deepseek-ai/DeepSeek-V2-Lite",
+    "deepseek_v3 236B": "deepseek-ai/DeepSeek-V2", "deepseek_v3 671B": "deepseek-ai/DeepSeek-V3",
+    "llama4 17bx16e": "meta-llama/Llama-4-Scout-17B-16E",
+    "llama4 17bx128e": "meta-llama/Llama-4-Maverick-17B-128E",
 }  # fmt: skip
-_TITAN_FLAVORS = {"llama3": ("8B", "70B", "405B"), "deepseek_v3": ("671B",)}
 
 
 def optimizer(keys: Keys, paths: Sequence[str]) -> str:
@@ -283,7 +285,7 @@ def openrlhf(keys: Keys, paths: Sequence[str]) -> str:
     module, estimator = keys.text(paths[0]).lower(), keys.text(*paths[1:]).lower()
     if "ppo" in module or "ray" in module:
         return "ppo" if estimator in ("", "gae") else "grpo"
-    found = {"dpo": "dpo", "rm": "reward", "kto": "kto"}
+    found = {"dpo": "dpo", "rm": "reward", "kto": "kto", "kd": "distillation"}
     return next((name for part, name in found.items() if f"train_{part}" in module), "")
 
 
@@ -307,8 +309,9 @@ def titan(keys: Keys, paths: Sequence[str]) -> str:
     name, flavor = keys.text(paths[0]), keys.text(paths[1])
     if "/" in name:
         return name
-    if name in _TITAN and flavor in _TITAN_FLAVORS.get(name, (flavor,)):
-        return _TITAN[name].format(flavor)
+    word = _TITAN.get(f"{name} {flavor}", _TITAN.get(name, "")).format(flavor)
+    if word and flavor[:1].isdecimal():  # others are for debugging
+        return word
     keys.unread.append(f"model: {name} {flavor} is not known")
     return ""
 

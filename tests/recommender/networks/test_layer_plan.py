@@ -8,6 +8,7 @@ from recommender.errors import UsageError
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config
 from recommender.networks.conventions import conventions
+from recommender.networks.find import find_network
 from recommender.networks.layer_plan import Layer, layer_plan
 from recommender.networks.trained import trained_parameters
 
@@ -148,6 +149,20 @@ EXPERTS = 8 * 3 * 64 * 32
 )  # fmt: skip
 def test_patterns_of_what_is_trained(stated: tuple[str, ...], wanted: int) -> None:
     assert trained_parameters(MIXTURE, stated) == wanted
+
+
+@pytest.mark.parametrize(
+    ("stated", "wanted"),
+    [
+        (r"model.layers.2[0-3]+.mlp", 4 * 3 * 4096 * 14_336),
+        (r"self_attn.o_proj", 32 * 4096**2),
+        (r"model.layers.0.self_attn.(k|v)_proj", 2 * 4096 * 1024),
+    ],
+)
+def test_patterns_name_the_matrices_of_a_layer(stated: str, wanted: int) -> None:
+    """Llama 3.1 8B; its two norms a layer are counted with the forward network."""
+    found = trained_parameters(find_network("meta-llama/Llama-3.1-8B").network, (stated,))
+    assert found == pytest.approx(wanted, rel=1e-4)
 
 
 def test_the_last_layers_alone() -> None:

@@ -33,7 +33,7 @@ def test_every_row_of_the_table_has_a_reader() -> None:
             name, equals, _ = row.reader.partition("=")
             if row.field == "network":
                 assert row.reader in NETWORKS
-            elif row.field not in ("sign", "root", "without"):
+            elif row.field not in ("sign", "root", "without", "off"):
                 assert not name or name in (WITH_A_WORD if equals else READERS), row
 
 
@@ -51,6 +51,53 @@ def test_a_key_that_may_change_the_network_or_the_work_is_named(tmp_path: Path, 
     assert key not in found.unused
     off = of(tmp_path, AXOLOTL + f"{key}: false\n")
     assert not any(each.startswith(f"{key}: ") for each in off.unread)
+
+
+LLAMA_FACTORY = "model_name_or_path: gpt2\nfinetuning_type: full\nstage: sft\n"
+TRL = "model_name_or_path: gpt2\nper_device_train_batch_size: 1\noutput_dir: o\n"
+TORCHTUNE = "model: {_component_: torchtune.models.llama3_1.llama3_1_8b, decoder_trainable: frozen}"
+VERL = "actor_rollout_ref: {model: {path: gpt2, use_remove_padding: false}, actor: {ppo_epochs: 2}}"
+
+
+@pytest.mark.parametrize(("text", "key"), [
+    (LLAMA_FACTORY + "mixture_of_depths: convert\n", "mixture_of_depths"),
+    (LLAMA_FACTORY + "use_llama_pro: true\n", "use_llama_pro"),
+    (LLAMA_FACTORY + "video_max_pixels: 16384\n", "video_max_pixels"),
+    (AXOLOTL + "kd_trainer: true\n", "kd_trainer"),
+    (TRL + "num_generations: 4\nnum_iterations: 2\n", "num_iterations"),
+    (TORCHTUNE, "model.decoder_trainable"),
+    (VERL, "actor_rollout_ref.model.use_remove_padding"),
+    (VERL, "actor_rollout_ref.actor.ppo_epochs"),
+    (VERL + "\ncritic: {model: {path: opt}}\n", "critic.model.path"),
+    ("checkpoint_dir: gpt2\ntrain: {micro_batch_size: 1}\nlora_r: 8\nlora_head: true\n",
+     "lora_head"),
+])  # fmt: skip
+def test_work_that_is_planned_otherwise_is_said(tmp_path: Path, text: str, key: str) -> None:
+    assert any(each.startswith(f"{key}: ") for each in of(tmp_path, text).unread)
+
+
+def test_experts_and_shared_keys_of_foundry_are_counted(tmp_path: Path) -> None:
+    text = ("global_train_batch_size: 64\ndevice_train_microbatch_size: 1\nmax_seq_len: 2048\n"
+            "max_duration: 10ba\nmodel: {name: mpt_causal_lm, d_model: 1024, n_heads: 16, "
+            "n_layers: 4, vocab_size: 50368, attn_config: {kv_n_heads: 4}, "
+            "ffn_config: {moe_num_experts: 8, moe_top_k: 2}}\n")  # fmt: skip
+    job = job_of(tmp_path, text)
+    each = 2 * 1024 * 4096
+    attention = 2 * 1024**2 + 2 * 1024 * 256
+    tables = 50_368 * 1024
+    assert job.family == "moe"
+    assert job.parameters == pytest.approx(4 * (8 * each + attention) + tables, rel=0.01)
+    assert job.active_parameters == pytest.approx(4 * (2 * each + attention) + tables, rel=0.01)
+
+
+def test_torchtitans_mixtures_and_openrlhfs_teachers_are_known(tmp_path: Path) -> None:
+    text = '[model]\nname = "deepseek_v3"\nflavor = "16B"\n[training]\nlocal_batch_size = 4\n'
+    found = of(tmp_path, text, "titan.toml")
+    assert found.model == "deepseek-ai/DeepSeek-V2-Lite"
+    script = ("deepspeed --module openrlhf.cli.train_kd --pretrain gpt2 --teacher_model gpt2-xl "
+              "--micro_train_batch_size 1 --ring_attn_size 2\n")  # fmt: skip
+    taught = of(tmp_path, script, "kd.sh")
+    assert (taught.kind, taught.teacher, taught.replica_gpus) == ("distillation", "gpt2-xl", 2)
 
 
 def test_nemo_with_experts_and_with_pictures(tmp_path: Path) -> None:
