@@ -20,7 +20,7 @@ LONG_FUNCTIONS: frozenset[str] = frozenset()  # flat lists of like cases, "modul
 # measurement.
 BROAD = {
     "recommender/cli/exit_codes.py", "catalogs/refresh/run.py", "benchmarks/errors.py",
-    "recommender/serve/app.py",
+    "recommender/serve/app.py", "recommender/api/batch.py",
 }  # fmt: skip
 SOLVER = "recommender/optimize/linear_program.py"  # the one module that may see PuLP and HiGHS
 # Spelt in two parts, so that this file keeps its own rule.

@@ -26,6 +26,7 @@ from recommender.job.jobfile import find_job
 from recommender.optimize.watch import Watch
 from recommender.plan.answer import Answer
 from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
+from recommender.plan.plan import Plan
 from recommender.planner.options import AnswerOptions
 from recommender.planner.problem import planning_problem
 from recommender.planner.recommend import recommend as answer_of
@@ -70,7 +71,7 @@ class AnswerWithRequest(Answer):
         """Return a DataFrame, one row per plan (USD, seconds, shares); needs pandas."""
         pandas = import_module("pandas")
         return pandas.DataFrame.from_records(
-            [_row(rank, plan) for rank, plan in enumerate(self.plans, 1)], index="rank"
+            [plan_row(rank, plan) for rank, plan in enumerate(self.plans, 1)], index="rank"
         )
 
 
@@ -175,7 +176,8 @@ def backtest(
     Raises:
         UsageError: a trace or a setting cannot be read, or no trace has as many machines.
     """
-    from recommender.policies.backtest import Workers, run
+    from recommender.inputs.workers import Workers
+    from recommender.policies.backtest import run
     from recommender.policies.state import ModePrices
     from recommender.report.backtest import policy_results
     from recommender.simulation.backtest_work import (
@@ -227,8 +229,9 @@ def _limits(
     return limits
 
 
-def _row(rank: int, plan: Any) -> dict[str, Any]:
-    from recommender.report.cells import short_machines
+def plan_row(rank: int, plan: Plan) -> dict[str, Any]:
+    """The figures of a plan by name: USD, seconds, shares."""
+    from recommender.report.cells import counted, short_machines
 
     first, estimate = plan.machines[0], plan.estimate
     return {
@@ -238,6 +241,7 @@ def _row(rank: int, plan: Any) -> dict[str, Any]:
         "region": plan.sites[0].region if plan.sites else first.region,
         "gpu": first.gpu,
         "gpus": plan.gpus,
+        "fallback": "" if plan.fallback is None else counted(plan.fallback.machines),
         "cost_usd": estimate.cost.mean,
         "cost_usd_p05": estimate.cost.p05,
         "cost_usd_p50": estimate.cost.p50,

@@ -10,7 +10,8 @@ from recommender.cli.strict import HELP
 _EPILOG = (
     "Exit codes: 0 an answer, 1 a system or internal error, 2 the call is wrong, 3 no plan meets "
     "the limits, 4 the catalog cannot be used, 130 interrupted; catalog refresh: 5 only some "
-    "providers renewed, 6 nothing published; replan --changed-since: 7 moving pays or prices moved."
+    "providers renewed, 6 nothing published; batch and fleet: 5 only some jobs planned; "
+    "replan --changed-since: 7 moving pays or prices moved."
 )
 
 # Name, the module that holds it, its line in the list; those in it with --help-all only: False.
@@ -24,6 +25,7 @@ COMMANDS = tuple(
             "explain:command",
             "Why a machine is not recommended, and what would change it.",
         ),
+        ("batch", "batch:command", "Plan many jobs under many deadlines."),
         ("frontier", "frontier:command", "The cost-time frontier, with a plot."),
         ("export", "export:command", "Write files that run a plan: SkyPilot, dstack, Slurm, …"),
         ("replan", "replan:command", "Whether a running job should move."),

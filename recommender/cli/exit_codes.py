@@ -1,7 +1,7 @@
 """The edge of the program: exceptions become messages and exit codes, here and only here.
 
 0 answer   1 internal error   2 usage   3 no plan meets the limits   4 catalog
-5 a refresh renewed only a part   6 a refresh published nothing
+5 a refresh or batch did only a part   6 a refresh published nothing
 7 `replan --changed-since`: moving pays, or prices moved
 130 interrupted   141 the reader of standard output went away
 """
@@ -20,7 +20,7 @@ from recommender.errors import SolverError, UsageError
 from recommender.text import shown
 
 OK, INTERNAL, USAGE, INFEASIBLE, CATALOG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 4, 130, 141
-PARTIAL, NOTHING = 5, 6  # of `recommend catalog refresh`
+PARTIAL, NOTHING = 5, 6  # of `recommend catalog refresh`; the first of `recommend batch` too
 _USAGE_CHARS = 400  # of a refusal by Typer, which quotes whole words of the call
 CHANGED = 7  # of `recommend replan --changed-since`
 

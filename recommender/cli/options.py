@@ -347,6 +347,29 @@ class TraceFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerFlags:
+    """Where many pieces of work are done."""
+
+    workers: Annotated[
+        Word,
+        _flag(
+            "Workers",
+            "Processes of this machine that work (1; of batch and fleet one per core).",
+            metavar="N",
+        ),
+    ] = None
+    scheduler: Annotated[
+        Word,
+        _flag(
+            "Workers",
+            "Dask cluster that works: its scheduler's address, or local for one of these "
+            "processes.",
+            metavar="ADDRESS|local",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerFlags:
     """How much of an answer is shown."""
 

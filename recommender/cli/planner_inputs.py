@@ -28,7 +28,7 @@ from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.job.job import Job
 from recommender.plan.answer import Answer
-from recommender.plan.limits import LIMITS, Limits
+from recommender.plan.limits import LIMITS, Choice, Limits
 from recommender.planner.options import AnswerOptions
 from recommender.report.answer_frame import PlanRequest
 from recommender.text import shown
@@ -77,9 +77,7 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     seed = errors.parse(call.search.seed, "--seed", parse_seed, SEED)
     check_job_flags(call.job, call.own, errors)
     job = errors.attempt(lambda: _job(call), None)
-    catalog = load_catalog(call.search.catalog)
-    catalog, choice = with_files(catalog, choice, call.own.quota, call.own.offers, errors)
-    check_names(choice, catalog, call.own.data_at or "", errors)
+    catalog, choice = read_offers(call.search.catalog, choice, call.own, errors)
     errors.problems += _too_few_machines(call, limits, job)
     errors.raise_all()
     assert job is not None  # else the reader has stopped
@@ -91,6 +89,15 @@ def read_inputs(call: PlannerFlags, top: int, errors: ErrorCollector) -> Planner
     message = units.moment_in_words(at) if at is not None else ""
     request = PlanRequest(job, limits, choice, progress, catalog.version, message)
     return PlannerInputs(request, catalog, options, seed)
+
+
+def read_offers(
+    path: str | None, choice: Choice, own: OwnFlags, errors: ErrorCollector
+) -> "tuple[Catalog, Choice]":
+    """What may be rented: the catalog, and the choice with the files of the user."""
+    catalog, choice = with_files(load_catalog(path), choice, own.quota, own.offers, errors)
+    check_names(choice, catalog, own.data_at or "", errors)
+    return catalog, choice
 
 
 def _too_few_machines(call: PlannerFlags, limits: Limits, job: Job | None) -> list[str]:

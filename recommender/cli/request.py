@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
-from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags
+from recommender.cli.options import JobFlags, LimitFlags, OfferFlags, OwnFlags, WorkerFlags
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.inputs.limits import parse_limit
 from recommender.inputs.units.times import now
+from recommender.inputs.workers import Workers
 from recommender.job.timings import parse_measured
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.text import shown
@@ -45,6 +46,12 @@ def limits_of(flags: LimitFlags, errors: ErrorCollector) -> Limits:
 def deadline_at(flags: LimitFlags) -> datetime | None:
     """The deadline if it was given as a moment, in its time zone; None for a duration."""
     return units.deadline_moment(flags.deadline, now()) if flags.deadline else None
+
+
+def workers_of(flags: WorkerFlags, usual: int, errors: ErrorCollector) -> Workers:
+    """Where work is done; in `usual` processes unless another number was given."""
+    count = errors.parse(flags.workers, "--workers", units.parse_whole, usual)
+    return Workers(count, flags.scheduler or "")
 
 
 def _sure(word: str, name: str) -> float:

@@ -23,7 +23,12 @@ PLANNING: tuple[str, ...] = (
     "Your own figures",
     "The job",
 )
-PLANNING += ("Search", "Trace", "Output")  # subjects of the flags that several commands share
+PLANNING += (
+    "Search",
+    "Trace",
+    "Workers",
+    "Output",
+)  # subjects of the flags that several commands share
 _MANY = 30  # flags of a command from which on `--help` shows the usual ones only
 USUAL: tuple[str, ...] = (
     "--deadline",

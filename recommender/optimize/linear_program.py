@@ -45,6 +45,7 @@ class Model:
     objective: dict[str, float] = field(default_factory=dict)
     variables: dict[str, float] = field(default_factory=dict)  # the most of each; the least is 0
     rows: dict[str, Row] = field(default_factory=dict)
+    whole: bool = False  # whether its variables are whole numbers
 
     def variable(self, name: str, high: float) -> None:
         """Add a variable from 0 to `high`."""
@@ -62,7 +63,10 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The result of a solver; only "optimal" and "infeasible" are proofs."""
+    """The result of a solver; only "optimal" and "infeasible" are proofs.
+
+    An "unknown" one of whole numbers has the best values that were found in time, if any.
+    """
 
     status: Status
     values: Mapping[str, float]
@@ -87,7 +91,7 @@ def _in_range(high: float, value: Fraction | None) -> bool:
 
 
 def _satisfied(row: Row, values: Mapping[str, Fraction]) -> bool:
-    parts = [Fraction(factor) * values[name] for name, factor in row.terms.items()]
+    parts = [Fraction(f) * values[name] for name, f in row.terms.items() if values[name]]
     limit = Fraction(row.limit)
     size = max([abs(part) for part in parts] + [abs(limit), Fraction(1)])
     excess = sum(parts, Fraction(0)) - limit
@@ -101,12 +105,19 @@ pulp: Any = untyped  # half of its functions have no types
 _SOLVERS = {"highs": "HiGHS", "cbc": "PULP_CBC_CMD"}
 
 
-def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> Solution:
-    """Minimise a program; a solution that breaks a row is rejected."""
+def solve(
+    model: Model, seconds: float = SECONDS, solver: Solver = "highs", gap: float = 0.0
+) -> Solution:
+    """Minimise a program; a solution that breaks a row is rejected.
+
+    One of whole numbers is optimal up to the share `gap`.
+    """
     problem, rows = _problem(model)
     options = {"msg": False, "timeLimit": seconds, "threads": 1}
     if solver == "highs":
         options["random_seed"] = SEED
+    if model.whole:
+        options["gapRel"] = gap
     try:
         with _nothing_printed():
             problem.solve(getattr(pulp, _SOLVERS[solver])(**options))
@@ -116,13 +127,20 @@ def solve(model: Model, seconds: float = SECONDS, solver: Solver = "highs") -> S
         return Solution("infeasible", {})
     values = {v.name: v.varValue for v in problem.variables()}
     ended = problem.sol_status == pulp.LpSolutionOptimal
-    if any(value is None for value in values.values()) or not ended:
+    if any(value is None for value in values.values()) or not (ended or model.whole):
         return Solution("unknown", {})
+    if model.whole:
+        values = {name: float(round(value)) for name, value in values.items()}
     found = {name: values.get(name, 0.0) for name in model.variables}
     if violated(model, found):
-        return Solution("unknown", found)
+        return Solution("unknown", {} if model.whole else found)
     objective = sum(factor * found[name] for name, factor in model.objective.items())
-    return Solution("optimal", found, objective, {name: row.pi for name, row in rows.items()})
+    return Solution(
+        "optimal" if ended else "unknown",
+        found,
+        objective,
+        {name: row.pi for name, row in rows.items()},
+    )
 
 
 @contextmanager
@@ -154,8 +172,9 @@ def write(model: Model, path: Path, conflict: Sequence[str] = ()) -> None:
 def _problem(model: Model) -> tuple[Any, dict[str, Any]]:
     """The program for PuLP, and its rows by name: they carry the duals."""
     problem = pulp.LpProblem(model.name, pulp.LpMinimize)
+    kind = pulp.LpInteger if model.whole else pulp.LpContinuous
     unknowns = {
-        name: problem.add_variable(name, 0.0, high) for name, high in model.variables.items()
+        name: problem.add_variable(name, 0.0, high, kind) for name, high in model.variables.items()
     }
     problem += pulp.LpAffineExpression({unknowns[n]: f for n, f in model.objective.items()}), "goal"
     senses = {"<=": pulp.LpConstraintLE, ">=": pulp.LpConstraintGE, "=": pulp.LpConstraintEQ}

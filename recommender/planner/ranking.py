@@ -67,10 +67,25 @@ def ranked_plans(pool: PlanPool, top: int, others: Iterable[Candidate] = ()) -> 
     ranking = Ranking(pool.builder, top, on_demand.best if on_demand.plans else None)
     if limits.goal == "frontier":
         return ranking.frontier([pool.best.best, *_curve(pool), *others])
+    return ranking.ranked(_by_goal(pool, ranking, others), _best_of_each(pool, top))
+
+
+def best_kinds(pool: PlanPool, top: int) -> tuple[Evaluated, ...]:
+    """The best plan by the goal and the next best kinds, without what answers say besides."""
+    if not pool.best.plans:
+        return ()
+    ranking = Ranking(pool.builder, top, None)
+    return ranking.ranked(_by_goal(pool, ranking), []).plans
+
+
+def _by_goal(
+    pool: PlanPool, ranking: "Ranking", others: Iterable[Candidate] = ()
+) -> list[Candidate]:
+    """The plans that meet the limits; those at quoted prices too where a derived one leads."""
     plans = [*pool.best.plans, *others]
     if ranking.quoted_below(best_printed(pool.best.plans)) > 0.0:
         plans += [each for each in pool.at_quoted_prices().plans if each.printed]
-    return ranking.ranked(list(dict.fromkeys(plans)), _best_of_each(pool, top))
+    return list(dict.fromkeys(plans))
 
 
 def _best_of_each(pool: PlanPool, top: int) -> list[Candidate]:

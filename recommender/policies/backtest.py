@@ -8,17 +8,16 @@ A piece of work holds plain data and judges itself by nothing else, so the rows 
 where or in which order they are made.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from importlib import import_module
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
+from recommender.inputs.workers import Workers
 from recommender.policies.availability_fit import ZoneClass, of_zone, of_zones, zone_class
 from recommender.policies.hindsight import optimum
 from recommender.policies.optimal import MultiZone, SemiMarkov
@@ -27,7 +26,6 @@ from recommender.policies.rules import Greedy, SpotOnly
 from recommender.policies.state import ModePrices, Offers, Policy, Task
 
 EVERY_S = 4 * 3600.0  # between start moments
-RETRIES = 3  # times a piece of work is tried again after an error of its worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,66 +294,17 @@ def closed_by_sums(rows: Iterable[BacktestRow]) -> float | None:
     return closed(*(float(value) for value in sums))
 
 
-Engine = Literal["serial", "loky", "dask"]
-ENGINES: tuple[Engine, ...] = ("serial", "loky", "dask")
-
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """The processes that do the work."""
-
-    engine: Engine = "serial"
-    jobs: int = -1  # processes of loky or of a local Dask cluster; -1: all cores
-    address: str = ""  # of an existing Dask cluster
-
-
 def run(
     work: Sequence[Piece], workers: Workers, tick: Callable[[int, int], None] | None = None
 ) -> tuple[BacktestRow, ...]:
     """All rows, in the order of the work; `tick` hears how many pieces are done."""
-    rows: list[BacktestRow] = []
-    for done, found in enumerate(_each(work, workers), 1):
-        rows += found
+    found: dict[int, tuple[BacktestRow, ...]] = {}
+    for number, rows in workers.results(_rows, None, work):
+        found[number] = rows
         if tick is not None:
-            tick(done, len(work))
-    return tuple(rows)
+            tick(len(found), len(work))
+    return tuple(row for number in range(len(work)) for row in found[number])
 
 
-def _each(work: Sequence[Piece], workers: Workers) -> Iterator[tuple[BacktestRow, ...]]:
-    if workers.engine == "serial":
-        yield from map(Piece.rows, work)
-    elif workers.engine == "loky":
-        joblib: Any = import_module("joblib")  # has no types
-        many = joblib.Parallel(n_jobs=workers.jobs, backend="loky", return_as="generator")
-        yield from many(joblib.delayed(Piece.rows)(piece) for piece in work)
-    else:
-        with _cluster(workers) as client:
-            # Work of a worker that dies is done again by another one.
-            for future in client.map(Piece.rows, work, pure=False, retries=RETRIES):
-                yield future.result()
-
-
-@contextmanager
-def _cluster(workers: Workers) -> Iterator[Any]:
-    """A client of the cluster at an address, or of one with processes on this machine."""
-    try:
-        distributed: Any = import_module("distributed")  # has no types
-    except ImportError:
-        raise UsageError("--engine dask needs Dask: pip install distributed") from None
-    if workers.address:
-        try:
-            client = distributed.Client(workers.address, timeout="10s", set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f"--dask-address {workers.address}: no cluster answers there ({error})"
-            ) from None
-        with client:
-            yield client
-        return
-    count = workers.jobs if workers.jobs > 0 else None
-    local = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
-    with (
-        distributed.LocalCluster(**local, silence_logs=50) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
+def _rows(_: None, piece: Piece) -> tuple[BacktestRow, ...]:
+    return piece.rows()

@@ -8,14 +8,15 @@ import typer
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.groups import command_app
-from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
+from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words, WorkerFlags
 from recommender.cli.output import put_json, sheet_format, show_page
+from recommender.cli.request import workers_of
 from recommender.cli.screen import progress, write_text
 from recommender.errors import UsageError
 from recommender.inputs import units
 
 if TYPE_CHECKING:
-    from recommender.policies.backtest import Piece, Workers
+    from recommender.policies.backtest import Piece
     from recommender.simulation.backtest_work import BacktestSettings
 
 SETTINGS = ("48h/52h/6m", "48h/60h/6m", "24h/36h/12m", "24h/48h/6m")
@@ -83,22 +84,6 @@ class TrialFlags:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFlags:
-    """Where the work is done."""
-
-    engine: Annotated[
-        Word,
-        typer.Option(help="How the work is run in parallel (serial).", metavar="serial|loky|dask"),
-    ] = None
-    jobs: Annotated[
-        Word, typer.Option(help="Number of processes of loky or Dask (one per core).", metavar="N")
-    ] = None
-    dask_address: Annotated[
-        Word, typer.Option(help="Address of a running Dask cluster.", metavar="ADDRESS")
-    ] = None
-
-
 def backtest(
     files: Annotated[
         list[str],
@@ -127,7 +112,7 @@ def backtest(
 
     errors = ErrorCollector()
     past = errors.parse(trial.past, "--past", units.parse_share, 0.5)
-    where = _workers(worker, errors)
+    where = workers_of(worker, 1, errors)
     form = sheet_format(flags)
     work, traces = _work(files, trace, trial, past, errors)
     with progress("back-test", len(work)) as tick:
@@ -143,18 +128,6 @@ def backtest(
         write_text(csv_markdown.table(backtest_view.COLUMNS, backtest_view.cells(found)))
     else:
         show_page(page, PageFlags(color=flags.color))
-
-
-def _workers(flags: WorkerFlags, errors: ErrorCollector) -> "Workers":
-    from recommender.policies.backtest import ENGINES, Workers
-
-    return Workers(
-        engine="dask"
-        if flags.dask_address
-        else errors.choose(flags.engine, "--engine", ENGINES, "serial"),
-        jobs=errors.parse(flags.jobs, "--jobs", units.parse_whole, -1),
-        address=flags.dask_address or "",
-    )
 
 
 def _work(

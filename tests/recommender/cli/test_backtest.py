@@ -128,7 +128,7 @@ def test_prices_per_trace_that_do_not_fit_are_refused(
 # Every value that `recommend backtest --help` names as the default of a flag.
 DEFAULTS = [
     ("--confidence", "100%"), ("--machines", "1"), ("--spot-usd", "0.9731"),
-    ("--on-demand-usd", "3.06"), ("--move-usd", "0"), ("--past", "50%"), ("--engine", "serial"),
+    ("--on-demand-usd", "3.06"), ("--move-usd", "0"), ("--past", "50%"),
 ]  # fmt: skip
 
 

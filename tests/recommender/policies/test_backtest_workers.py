@@ -10,15 +10,8 @@ import numpy as np
 import pytest
 
 from recommender.errors import UsageError
-from recommender.policies.backtest import (
-    ENGINES,
-    FixedRule,
-    Market,
-    Piece,
-    Workers,
-    pieces,
-    run,
-)
+from recommender.inputs.workers import LOCAL, Workers
+from recommender.policies.backtest import FixedRule, Market, Piece, pieces, run
 from recommender.policies.replay import RecordedZones
 from recommender.policies.rules import Greedy, OnDemand, UniformProgress
 from recommender.policies.state import ModePrices, Policy, Task
@@ -70,24 +63,20 @@ def test_one_process_gives_the_rows_of_each_piece() -> None:
     assert list(run(work(), Workers())) == rows
 
 
-def test_processes_of_loky_give_the_same_rows_in_the_same_order() -> None:
-    assert run(work(), Workers("loky", jobs=2)) == run(work(), Workers())
+@pytest.fixture
+def died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mark of the worker that died; workers find the policy above by its name in `tests`."""
+    monkeypatch.setattr(sys, "path", [*sys.path, str(Path(__file__).parents[3])])
+    return tmp_path / "died"
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_gives_the_same_rows_although_a_worker_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    distributed = pytest.importorskip("distributed")
-    # Workers unpickle the policy above by name: they must find `tests`, after what is installed.
-    monkeypatch.setattr(sys, "path", [*sys.path, str(Path(__file__).parents[3])])
+@pytest.mark.parametrize("scheduler", ["", LOCAL])
+def test_workers_give_the_same_rows_although_one_is_killed(died: Path, scheduler: str) -> None:
+    pytest.importorskip("distributed")
     expected = run(work(), Workers())
-    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**local, silence_logs=50) as cluster:
-        mark = tmp_path / "died"
-        there = Workers("dask", address=cluster.scheduler_address)
-        found = run(work(DiesOnce(str(mark))), there)
-        assert mark.is_dir()
+    found = run(work(DiesOnce(str(died))), Workers(2, scheduler))
+    assert died.is_dir()
     assert tuple(row for i, row in enumerate(found) if i % 4 != 3) == expected
     greedy = [row.mean_usd for row in expected if row.policy == "greedy"]
     assert [row.mean_usd for row in found[3::4]] == greedy
@@ -106,9 +95,5 @@ def test_traces_shorter_than_every_deadline_are_refused() -> None:
 
 def test_a_cluster_that_is_not_there_is_named() -> None:
     pytest.importorskip("distributed")
-    with pytest.raises(UsageError, match="no cluster answers there"):
-        run(work(), Workers("dask", address="tcp://127.0.0.1:9"))
-
-
-def test_the_engines_are_three() -> None:
-    assert ENGINES == ("serial", "loky", "dask")
+    with pytest.raises(UsageError, match="no cluster answers"):
+        run(work(), Workers(scheduler="tcp://127.0.0.1:9"))
