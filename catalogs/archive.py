@@ -16,6 +16,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -26,7 +27,7 @@ from recommender.catalogs import MANIFEST
 from recommender.catalogs.bounds import read_at_most
 from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError, StoreError
-from recommender.catalogs.files import gzipped, replace_file
+from recommender.catalogs.files import gzipped, replace_file, sync_folder, write_new
 from recommender.catalogs.load import load
 from recommender.catalogs.pin import SIGNATURE, SUCCESSORS
 from recommender.catalogs.refresh.draft import Draft, serialize_version, start_draft
@@ -65,15 +66,15 @@ FILES = frozenset(
 )
 
 
-def export(store: Store, name: str, out: Path) -> Path:
-    """Write a version as OUT.tar.gz, OUT.zip, or into an empty folder.
+def export(store: Store, name: str, out: Path, more: Mapping[str, bytes] | None = None) -> Path:
+    """Write a version, and `more` files with it, as OUT.tar.gz, OUT.zip, or into a new folder.
 
     Raises:
-        CatalogError: the version is damaged, or OUT exists already.
+        CatalogError: the version is damaged, OUT exists already, or was not written.
     """
     folder = store.path(name)
     check(store, name)
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())} | dict(more or {})
     files[SUMS] = "".join(
         f"{hashlib.sha256(files[each]).hexdigest()}  {each}\n" for each in sorted(files)
     ).encode()
@@ -111,14 +112,20 @@ def _tar(files: Mapping[str, bytes], name: str) -> bytes:
 
 
 def _write_folder(files: Mapping[str, bytes], out: Path) -> None:
-    """Write a new folder, or none: half a catalog would be in the way of the next."""
-    out.mkdir(parents=True)
+    """Write a new folder in one step, or none: half a catalog would be in the way of the next."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    new = out.with_name(f".new-{os.urandom(8).hex()}")
     try:
-        for each in sorted(files, key=lambda file: (file == MANIFEST, file)):
-            (out / each).write_bytes(files[each])
+        new.mkdir()
+        for each in files:
+            write_new(new / each, files[each])
+        sync_folder(new)
+        os.rename(new, out)
     except OSError:
-        shutil.rmtree(out, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
         raise
+    with suppress(OSError):  # it is there
+        sync_folder(out.parent)
 
 
 def import_into(store: Store, source: Path, base: Path, now: datetime) -> tuple[str, list[str]]:

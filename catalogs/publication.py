@@ -41,23 +41,24 @@ def publish_signed(
     new key, as KEY.keys, and published with every later version.
 
     Raises:
-        CatalogError: a key cannot be read, the version is damaged or has expired, or OUT exists.
+        CatalogError: a key cannot be read, the version is damaged or has expired, OUT exists or
+            cannot be written; nothing is published then.
     """
     signer = _private_key(key)
-    named, lines = _public(signer), _kept_lines(key)
-    if old_key is not None:
-        old = _private_key(old_key)
-        lines = _kept_lines(old_key) + _successor_line(old, signer)
-        replace_file(_lines_path(key), lines)
-        named = _public(old)
-    manifest = read_plain_file(store.path(name) / MANIFEST, MAX_MANIFEST)
-    served = Served(manifest, signer.sign(manifest), lines)
-    # As a reader will see it: what they would refuse is not published.
-    Pin(ed25519=base64.b64decode(named)).check(served, Seen(), now)
-    export(store, name, out)
-    for file, content in ((SIGNATURE, served.signature), (SUCCESSORS, lines)):
-        if content:
-            replace_file(out / file, content)
+    try:
+        named, lines = _public(signer), _kept_lines(key)
+        if old_key is not None:
+            old = _private_key(old_key)
+            named, lines = _public(old), _kept_lines(old_key) + _successor_line(old, signer)
+        manifest = read_plain_file(store.path(name) / MANIFEST, MAX_MANIFEST)
+        signature = signer.sign(manifest)
+        # As a reader will see it: what they would refuse is not published.
+        Pin(ed25519=base64.b64decode(named)).check(Served(manifest, signature, lines), Seen(), now)
+        if old_key is not None:
+            replace_file(_lines_path(key), lines)
+    except (OSError, ValueError) as error:
+        raise CatalogError(f"{out}: not published: {error}") from error
+    export(store, name, out, {SIGNATURE: signature, **({SUCCESSORS: lines} if lines else {})})
     return named
 
 

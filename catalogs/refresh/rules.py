@@ -237,6 +237,9 @@ PARTS = (
          "{change:+.0%} since {since}"),
 )  # fmt: skip
 PRICES = (
+    Rule("older", ("on_demand", "spot"),
+         lambda t, n: (t["as_of"] < t["since"]) & bool(n.fetched.since), "hold",
+         "the list is of {as_of}; the last good price is of {since}"),
     Rule("composition", ("on_demand",),
          lambda t, n: t["instance_type"].isin(n.fetched.contradicted), "hold",
          "the provider's own spot prices of it are not this sum's"),

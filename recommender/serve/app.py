@@ -103,7 +103,10 @@ class Server:
             for path, (method, handler) in paths.items()
         ]
         made = import_module("starlette.applications").Starlette
-        return made(routes=routes, lifespan=self._life)
+        unknown = {404: _unknown, 405: _unknown}
+        app = made(routes=routes, lifespan=self._life, exception_handlers=unknown)
+        app.router.redirect_slashes = False  # to whatever host the request names
+        return app
 
     @asynccontextmanager
     async def _life(self, _: Any) -> AsyncIterator[None]:
@@ -244,6 +247,12 @@ class Server:
             raise Refused(
                 421, "USAGE", "this server does not answer under that name (--allow-host)"
             )
+
+
+async def _unknown(request: Any, error: Any) -> Any:
+    """The error document for a path or a method that is none."""
+    said = f"{request.scope['method']} {shown(request.scope['path'])}: {error.detail}"
+    return Refused(error.status_code, "USAGE", said).reply("", {})
 
 
 def _check_site(request: Any) -> None:

@@ -19,6 +19,7 @@ from recommender.catalogs.publication import publish_signed
 from recommender.catalogs.remote import Remote, load_remote
 from recommender.catalogs.store import Store, VersionFiles, newest_good, publish, write_lock
 from tests.catalogs.versions_data import MORNING, content
+from tests.failing_calls import failing
 
 ADDRESS = "https://prices.example.org/manifest.json"
 NIGHT = MORNING + timedelta(days=2)
@@ -223,6 +224,30 @@ def test_the_key_is_changed_at_one_address(tmp_path: Path) -> None:
     keys = files_of(tmp_path / "third")["manifest.json.keys"]
     with pytest.raises(CatalogError, match="no signature"):
         world.read(world.second | {"manifest.json.keys": keys}, reader="other")
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+@pytest.mark.parametrize("rotates", [False, True])
+def test_a_call_that_fails_leaves_a_whole_publication_or_none_in_the_way(
+    tmp_path: Path, rotates: bool, lasting: bool
+) -> None:
+    world = World(tmp_path)
+    name = world.store.names()[-1]
+    at, calls_made = 0, 1
+    while at < calls_made:
+        folder = tmp_path / f"{at}"
+        folder.mkdir()
+        old, new = key_file(folder, "old.pem", 1), key_file(folder, "new.pem", 50)
+        keys = (new, NIGHT, old) if rotates else (old, NIGHT)
+        with failing(folder, at, lasting=lasting) as calls:
+            try:
+                said = publish_signed(world.store, name, folder / "out", *keys)
+            except CatalogError:
+                said = ""
+        assert (folder / "out").exists() == bool(said), calls.calls[at:]
+        assert said or publish_signed(world.store, name, folder / "out", *keys)
+        assert world.read(files_of(folder / "out"), reader=f"{at}").notes == ()
+        at, calls_made = at + 3, len(calls.calls)
 
 
 def test_a_key_that_others_may_read_or_that_is_none_is_refused(

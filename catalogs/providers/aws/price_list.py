@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 LOCAL = re.compile(r"[a-z]{2}(-[a-z]+)+-\d-[a-z]+-\d[a-z]?")  # local and wavelength zones
+_DAY = re.compile(r"20\d\d-[01]\d-[0-3]\d")
 _USAGE = re.compile(r"(?:[A-Z0-9]+-)?(\w+):(.+)")
 _OTHER_USAGE = frozenset(
     {
@@ -161,7 +162,7 @@ def _problem(row: PriceRow, machine: InstanceType | None, today: str) -> tuple[s
     ):
         if word != meant:
             return rule, f"{rule} {word!r}, not {meant!r}"
-    if not row.effective or row.effective[:10] > today:
+    if not _DAY.match(row.effective) or row.effective[:10] > today:
         return "date", f"it holds from {row.effective or 'an unknown date'} on"
     return _other_machine(row, machine)
 

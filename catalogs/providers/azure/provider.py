@@ -124,6 +124,8 @@ def _items(page: dict[str, Any]) -> list[Any]:
     if page.get("Count", len(items)) != len(items):
         reason = f"a page of {page['Count']} rows holds {len(items)}"
         raise ProviderError("azure", "format", reason)
+    if page.get("BillingCurrency", "USD") != "USD":
+        raise ProviderError("azure", "format", f"a page in {page['BillingCurrency']!r}, not in USD")
     return items
 
 

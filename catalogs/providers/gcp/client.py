@@ -222,6 +222,7 @@ def _short_error(error: object, settings: Settings) -> str:
 def _sku(raw: Any, now: datetime) -> Sku:
     infos = list(raw.pricing_info)
     newest = max(infos, key=lambda info: info.effective_time.ToNanoseconds(), default=None)
+    rivals = [i for i in infos if i.effective_time == newest.effective_time and i != newest]
     pricing = newest.pricing_expression if newest is not None else None
     tiers = list(pricing.tiered_rates) if pricing is not None else []
     currencies = {tier.unit_price.currency_code for tier in tiers}
@@ -236,24 +237,28 @@ def _sku(raw: Any, now: datetime) -> Sku:
             (tier.start_usage_amount, tier.unit_price.units + tier.unit_price.nanos / 1e9)
             for tier in tiers
         ),
-        odd=_odd(newest, now) if newest is not None else None,
+        odd=_odd(newest, now, len(rivals)) if newest is not None else None,
     )
 
 
-def _odd(info: Any, now: datetime) -> tuple[str, str] | None:
+def _odd(info: Any, now: datetime, rivals: int) -> tuple[str, str] | None:
     """The rule that a price breaks whose fields do not say what they always say, and how.
 
     Without a time range in the request, a price is effective from within the last 12 hours (Cloud
     Billing API, `PricingInfo`, 2026-11); rates of USD are converted by 1, and counted one by one.
     """
-    since = info.effective_time.ToDatetime(tzinfo=UTC)
+    since, told = info.effective_time.ToDatetime(tzinfo=UTC), info.pricing_expression
     if not now - _STALE < since < now + _AHEAD:
         return "date", f"it holds from {since:%Y-%m-%d %H:%M} on"
+    if rivals:
+        return "duplicate", f"{rivals + 1} prices hold from {since:%Y-%m-%d %H:%M} on"
     if info.currency_conversion_rate != 1:
         return "currency", f"converted at a rate of {info.currency_conversion_rate:g}"
-    if info.pricing_expression.display_quantity not in (0, 1):
-        return "unit", f"a price of {info.pricing_expression.display_quantity:g} units"
-    aggregated = info.HasField("aggregation_info")
-    if aggregated and info.pricing_expression.usage_unit.endswith("h"):
+    if told.display_quantity not in (0, 1):
+        return "unit", f"a price of {told.display_quantity:g} units"
+    base = told.base_unit, told.base_unit_conversion_factor
+    if told.usage_unit == "h" and base not in (("s", 3600), ("", 0)):
+        return "unit", f"an hour of {base[1]:g} {base[0]}"
+    if info.HasField("aggregation_info") and told.usage_unit.endswith("h"):
         return "tiers", "hours are added up over a month or an account"
     return None

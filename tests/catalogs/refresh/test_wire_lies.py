@@ -6,6 +6,7 @@ docs/research/refresh.md.
 
 import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,15 @@ def put(*path: Any) -> Callable[[Raw], None]:
     return change
 
 
+def dearer(info: Raw) -> Raw:
+    """Pricing of Google's at twice the price."""
+    more = deepcopy(info)
+    price = more["pricingExpression"]["tieredRates"][0]["unitPrice"]
+    units, nanos = divmod(2 * (int(price["units"]) * 10**9 + price["nanos"]), 10**9)
+    price.update(units=str(units), nanos=nanos)
+    return more
+
+
 RATE = ("pricingInfo", 0, "pricingExpression", "tieredRates", 0)
 FIELDS: dict[str, dict[str, Callable[[Raw], None]]] = {
     "gcp": {
@@ -102,6 +112,13 @@ FIELDS: dict[str, dict[str, Callable[[Raw], None]]] = {
         "per month": put("pricingInfo", 0, "pricingExpression", "usageUnit", "mo"),
         "from 100 on": put(*RATE, "startUsageAmount", 100),
         "committed": put("category", "usageType", "Commit1Yr"),
+        "of an hour of a minute": put("pricingInfo", 0, "pricingExpression",
+                                      "baseUnitConversionFactor", 60),
+        "of an hour in minutes": put("pricingInfo", 0, "pricingExpression", "baseUnit", "min"),
+        "and another of the same moment": lambda raw: raw["pricingInfo"].append(
+            dearer(raw["pricingInfo"][0])),
+        "and a dearer one to come": lambda raw: raw["pricingInfo"].insert(
+            0, {**dearer(raw["pricingInfo"][0]), "ahead": 0.26}),
     },
     "azure": {
         "of tomorrow": put("effectiveStartDate", "2026-12-24T00:00:00Z"),
@@ -113,14 +130,29 @@ FIELDS: dict[str, dict[str, Callable[[Raw], None]]] = {
         "promotional": put("productName", "Virtual Machines X Promo Series"),
         "dedicated": put("productName", "Virtual Machines X Series Dedicated Host"),
         "reserved": put("type", "Reservation"),
+        "of no time zone": put("effectiveStartDate", "2026-11-20T00:00:00"),
+        "that ends some day": put("effectiveEndDate", "soon"),
+        "from less than nothing on": put("tierMinimumUnits", -1.0),
+        "of no tier": put("tierMinimumUnits", None),
     },
     "aws": {},
 }  # fmt: skip
 
 
+def effective(day: str) -> Callable[[Raw], None]:
+    """Write the day from which an item of AWS's list holds."""
+    return lambda raw: next(iter(raw["terms"]["OnDemand"].values())).update(effectiveDate=day)
+
+
 def aws_fields() -> Iterator[tuple[str, str, Callable[[Raw], None]]]:
     """Fields of items and of quotes."""
-    for words, days in (("of next year", 365), ("of 2024", -700), ("of tomorrow", 1.5)):
+    for words, days in (
+        ("of next year", 365),
+        ("of 2024", -700),
+        ("of tomorrow", 1.5),
+        ("of an hour to come", 1.039),
+        ("of half a year ago", -178),
+    ):
         yield words, "spot", put("Timestamp", NOW + timedelta(days=days))
     for product in ("Windows", "SUSE Linux", "Red Hat Enterprise Linux"):
         yield f"of {product}", "spot", put("ProductDescription", product)
@@ -130,6 +162,8 @@ def aws_fields() -> Iterator[tuple[str, str, Callable[[Raw], None]]]:
             "on_demand",
             lambda r, n=name, v=value: dimension_of(r).__setitem__(n, v),
         )
+    for day in ("12/24/2026", "24 December", ""):
+        yield f"of '{day}'", "on_demand", effective(day)
     for name, word in (("operatingSystem", "Windows"), ("tenancy", "Dedicated"),
                        ("marketoption", "CapacityBlock"), ("licenseModel", "BYOL")):  # fmt: skip
         yield f"of {word}", "on_demand", put("product", "attributes", name, word)

@@ -288,6 +288,18 @@ def test_a_number_of_many_digits_is_refused(client: Any, digits: int):
     assert found.status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/nope", 404), ("GET", "/report/", 404), ("PUT", "/api/plan", 405),
+     ("POST", "/report", 405), ("GET", "/<script>%F0%9F%98%80", 404)],
+)  # fmt: skip
+def test_what_is_not_served_is_an_error_document(client: Any, method: str, path: str, status: int):
+    reply = client.loop.run_until_complete(client.http.request(method, path))
+    assert (reply.status_code, reply.json()["code"]) == (status, "USAGE")
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+    assert "location" not in reply.headers
+
+
 def test_an_error_of_our_own_is_an_error_document(client: Any, monkeypatch: pytest.MonkeyPatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError

@@ -5,14 +5,20 @@ Each call fails once, and then all calls from it on, as on a disk that is full o
 
 import errno
 import os
+import pickle
 import random
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import BinaryIO
 
 import pytest
 
 from recommender.errors import UsageError
-from recommender.train import Checkpointer, PickledState, patience
-from recommender.train.checkpoint_folder import CheckpointFolder, Condition
+from recommender.train import Checkpointer, PickledState, patience, torch_state
+from recommender.train.checkpoint_folder import UNFINISHED, CheckpointFolder, Condition
+from recommender.train.checkpointer import FAILED_SAVES
+from recommender.train.torch_state import TorchState
 from tests.failing_calls import ERRORS, failing
 from tests.recommender.optimize.samples import thinned
 
@@ -160,6 +166,64 @@ def test_the_folder_of_another_training_is_a_message(tmp_path: Path, kind: str):
     state = Other() if kind == "files" else PickledState(model=Walk())
     with pytest.raises(UsageError, match="folder of its own"):
         Checkpointer(state, STEPS if kind != "steps" else 3, folder=folder).restore()
+
+
+class FullDisk:
+    """PyTorch, as far as one process needs it: a write that fails is a RuntimeError there."""
+
+    Tensor, distributed = Path, SimpleNamespace(is_available=lambda: False)
+    cuda = SimpleNamespace(is_available=lambda: False)
+
+    def __init__(self) -> None:
+        self.fails = 0
+
+    def save(self, state: object, file: BinaryIO) -> None:
+        if self.fails:
+            self.fails -= 1
+            file.write(b"half of it")
+            raise RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed")
+        pickle.dump(state, file)
+
+    def load(self, file: BinaryIO, **_: object) -> object:
+        return pickle.load(file)
+
+    def get_rng_state(self) -> int:
+        return 0
+
+    def set_rng_state(self, state: object) -> None:
+        raise AssertionError("no tensor is restored here")
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3])
+def test_a_disk_that_is_full_for_torch_stops_a_training_after_three_saves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+):
+    torch, folder = FullDisk(), tmp_path / "run"
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(torch_state, "set_random_numbers", lambda numbers: None)
+
+    def train(end: int) -> float:
+        walk = Walk()
+        state = TorchState(walk, Walk())
+        with Checkpointer(state, STEPS, folder=folder, interval_s=3600) as training:
+            for step in range(training.restore(), end):
+                walk.place += step + 1
+                training.step_done(step + 1)
+                if step + 1 in SAVED:
+                    training.finish()
+        return walk.place
+
+    train(FIRST)
+    torch.fails = fails
+    if fails < FAILED_SAVES:
+        assert train(STEPS) == sum(range(STEPS + 1))
+    else:
+        with pytest.raises(OSError, match="file write failed"):
+            train(STEPS)
+        assert complete(folder) == [4, 2]
+        assert not list(folder.glob(f"step-*/{UNFINISHED}"))  # nothing keeps the disk full
+        assert train(STEPS) == sum(range(STEPS + 1))
+    assert complete(folder) == [8, 6]
 
 
 def test_clocks_that_jump_change_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

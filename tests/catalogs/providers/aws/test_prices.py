@@ -173,9 +173,10 @@ def test_an_item_with_two_prices_is_refused(cloud: Cloud) -> None:
     assert [row.rule for row in listing.quarantined] == ["format"]
 
 
-def test_a_price_of_tomorrow_is_refused(cloud: Cloud) -> None:
+@pytest.mark.parametrize("day", ["2027-01-01T00:00:00Z", "12/24/2026", "24 December", "", "0"])
+def test_a_price_of_tomorrow_or_of_no_day_is_refused(cloud: Cloud, day: str) -> None:
     (term,) = cloud.item(NAME, REGION)["terms"]["OnDemand"].values()
-    term["effectiveDate"] = "2027-01-01T00:00:00Z"
+    term["effectiveDate"] = day
     listing = listed(cloud)
     assert [row.rule for row in listing.quarantined] == ["date"]
 

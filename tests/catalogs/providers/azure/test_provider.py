@@ -119,6 +119,7 @@ def test_the_server_says_how_long_to_wait():
         (Reply({"Items": None}), "format"),
         (Reply({"Items": [], "Count": 3}), "format"),
         (Reply({"Items": [], "NextPageLink": 7}), "format"),
+        (Reply({"Items": [], "BillingCurrency": "EUR"}), "format"),
         (Reply({"Items": []}, cut=3), "network"),
         (Reply(b"[" * 100_000), "format"),
         (Reply(b"x", headers={"Content-Encoding": "gzip"}), "format"),

@@ -85,6 +85,23 @@ def first_rate(text: str, **fields: object) -> Change:
     return change
 
 
+def pricing(text: str, **fields: object) -> Change:
+    def change(rows: list[Raw]) -> None:
+        found(rows, text)["pricingInfo"][0]["pricingExpression"].update(fields)
+
+    return change
+
+
+def priced_twice_at_once(text: str) -> Change:
+    def change(rows: list[Raw]) -> None:
+        row = found(rows, text)
+        honest = deepcopy(row["pricingInfo"][0])
+        priced(row, 1.05 * float(TRUE["a2-highgpu-1g", "us-central1-a", "on_demand"]))
+        row["pricingInfo"].append(honest)
+
+    return change
+
+
 def without(text: str, *path: str) -> Change:
     def change(rows: list[Raw]) -> None:
         found(rows, text)[path[-1]] = []
@@ -115,6 +132,17 @@ MUTATIONS: dict[str, tuple[Change, str, tuple[str, str]]] = {
     "RAM per MiB": (unit(RAM, "MiBy.h"), "unit", ("a2-highgpu-1g", "on_demand")),
     "RAM per month": (unit(RAM, "GiBy.mo"), "unit", ("a2-highgpu-1g", "on_demand")),
     "core per month": (unit(CORE, "mo"), "unit", ("a2-highgpu-1g", "on_demand")),
+    "an hour of a minute": (
+        pricing(A100, baseUnitConversionFactor=60),
+        "unit",
+        ("a2-highgpu-1g", "on_demand"),
+    ),
+    "an hour in minutes": (pricing(A100, baseUnit="min"), "unit", ("a2-highgpu-1g", "on_demand")),
+    "two prices of one moment": (
+        priced_twice_at_once(A100),
+        "duplicate",
+        ("a2-highgpu-1g", "on_demand"),
+    ),
     "GPU per month": (unit(A100, "mo"), "unit", ("a2-highgpu-1g", "on_demand")),
     "SSD per hour": (unit(SSD, "GiBy.h"), "unit", ("a2-ultragpu-1g", "on_demand")),
     "SSD per GB": (unit(SSD, "GBy.mo"), "unit", ("a2-ultragpu-1g", "on_demand")),

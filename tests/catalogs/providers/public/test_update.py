@@ -86,6 +86,17 @@ def test_a_list_that_is_down_keeps_its_last_prices_and_says_so(
     assert ages(tmp_path)[name, "on_demand"] < DAY_BEFORE
 
 
+def test_an_old_list_that_is_served_again_takes_no_newer_price_back(
+    world: World, tmp_path: Path
+) -> None:
+    updated(world, tmp_path, "verda")
+    rows = [{**row, "price": 1.05 * row["price"]} for row in world.gpuhunt["verda"]]
+    old = replace(world, gpuhunt={**world.gpuhunt, "verda": rows}, version="20261101-9")
+    (report,) = updated(old, tmp_path, "verda").providers
+    assert (report.result, set(report.rules)) == ("kept", {"older"})
+    assert ages(tmp_path)["verda", "on_demand"] >= DAY_BEFORE
+
+
 @pytest.mark.parametrize("factor", [0.5, 8.0])
 def test_a_list_that_is_off_by_a_factor_is_not_believed(
     world: World, tmp_path: Path, factor: float
