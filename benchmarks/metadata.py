@@ -17,8 +17,8 @@ from pathlib import Path
 # Those of the catalogs; bench.pyz is alone.
 PROVIDERS = (
     "aws", "gcp", "azure", "lambda", "nebius", "runpod", "verda", "oci", "hyperstack",
-    "jarvislabs", "coreweave", "crusoe", "together", "digitalocean", "vultr", "scaleway", "vast",
-    "lium", "own",
+    "jarvislabs", "coreweave", "crusoe", "together", "digitalocean", "vultr", "scaleway", "seeweb",
+    "ovh", "cloudrift", "vast", "lium", "own",
 )  # fmt: skip
 ENDPOINT = "169.254.169.254"  # link-local, the same at all three
 TIMEOUT_S = 0.3

@@ -32,7 +32,7 @@ BASE = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
 NAMES: Mapping[str, str] = MappingProxyType(
     {
         "gcp": "gcp", "lambda": "lambdalabs", "nebius": "nebius", "oci": "oci",
-        "runpod": "runpod", "verda": "verda",
+        "runpod": "runpod", "verda": "verda", "cloudrift": "cloudrift",
     }
 )  # fmt: skip
 _VERSION = re.compile(r"(\d{4})(\d\d)(\d\d)-\d+")

@@ -5,7 +5,7 @@ The file says no date, so it is read at the commit that changed it last, whose d
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -32,6 +32,10 @@ SOURCE = Source(
     taken="row",
     attribution="prices of clouds, as collected by skypilot-org/skypilot-catalog",
 )
+# Clouds whose file holds euros and does not say so: their price pages show the same figures in EUR
+# (seeweb.it/en/products/cloud-server-gpu, 2026-09-15).
+_IN_EUR = frozenset({"seeweb"})
+_USD_PER_EUR = re.compile(r"""currency=['"]USD['"] rate=['"]([0-9.]{1,10})['"]""")
 
 
 def reader(name: str) -> "SkyPilotCatalog":
@@ -45,6 +49,7 @@ class Places:
 
     files: str = f"https://raw.githubusercontent.com/{_REPOSITORY}"
     commits: str = f"https://api.github.com/repos/{_REPOSITORY}/commits"
+    rates: str = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"  # USD for 1 EUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,13 @@ class SkyPilotCatalog:
         """
         with Web(self.name, wanted, patience=self.patience) as web:
             day, table = read_file(self.name, self.name, web, wanted, self.places)
-            rows = tuple(row for cells in table for row in _rows(cells))
-            return fetched(self.name, wanted, web, PublicList(rows, day, SOURCE))
+            source, rate = SOURCE, 1.0
+            if self.name in _IN_EUR:
+                rate = _usd_per_eur(self.name, web, self.places.rates)
+                words = f"{SOURCE.attribution}; EUR at the European Central Bank's last rate"
+                source = replace(SOURCE, attribution=words)
+            rows = tuple(row for cells in table for row in _rows(cells, rate))
+            return fetched(self.name, wanted, web, PublicList(rows, day, source))
 
 
 def read_file(
@@ -93,12 +103,20 @@ def _last_change(provider: str, answer: Any) -> tuple[str, date]:
         raise ProviderError(provider, "format", reason) from None
 
 
-def _rows(cells: Cells) -> Iterator[Row]:
-    """The prices of a machine; what has no price is not sold that way."""
+def _usd_per_eur(provider: str, web: Web, address: str) -> float:
+    found = _USD_PER_EUR.search(web.content(address).decode("utf-8", "replace"))
+    rate = number(found[1]) if found else 0.0
+    if not rate:
+        raise ProviderError(provider, "format", "no rate of the euro in US dollars")
+    return rate
+
+
+def _rows(cells: Cells, rate: float) -> Iterator[Row]:
+    """The prices of a machine; what has no price or no region is not sold that way."""
     markets: tuple[tuple[Market, str], ...] = (("on_demand", "Price"), ("spot", "SpotPrice"))
     for market, column in markets:
-        usd = number(cells[column])
-        if usd and cells["InstanceType"]:
+        usd = round(number(cells[column]) * rate, 6)
+        if usd and cells["InstanceType"] and cells["Region"]:
             gpus = number(cells["AcceleratorCount"])
             name, region = cells["InstanceType"], cells["Region"]
             yield Row(name, region, "", market, usd, cells["AcceleratorName"], gpus)

@@ -14,8 +14,11 @@ from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS
 _LISTS: Mapping[str, str] = MappingProxyType(
     {
         "aws": "aws",
-        **dict.fromkeys(("gcp", "lambda", "nebius", "oci", "runpod", "verda"), "gpuhunt"),
-        **dict.fromkeys(("hyperstack", "jarvislabs", "lium", "vast"), "skypilot"),
+        "ovh": "ovh",
+        **dict.fromkeys(
+            ("gcp", "lambda", "nebius", "oci", "runpod", "verda", "cloudrift"), "gpuhunt"
+        ),
+        **dict.fromkeys(("hyperstack", "jarvislabs", "lium", "seeweb", "vast"), "skypilot"),
     }
 )
 

@@ -6,6 +6,7 @@ one (its price page is no interface) hands the same rows to the same checks. Fau
 the provider's name: values, rows, and the bytes that carry them.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -34,15 +35,16 @@ from tests.catalogs.providers.public.world import (
     Rows,
     World,
     gpuhunt_rows,
+    plain_rows,
     readers,
     served,
-    shipped,
     skypilot_rows,
 )
 from tests.catalogs.refresh.servers import Asked, Reply
 from tests.shipped import every_cloud
 
 NAMES = tuple(name for name in CLOUDS if name not in OWN_CLIENTS)  # these have suites of their own
+READ = (*SKY_NAMES, *gpuhunt.NAMES, "ovh")  # by a reader; the others have no public list
 LARGE = 0.10  # nothing may be published that is off by as much
 FACTORS = (0.0, -1.0, 1e-3, 0.01, 0.1, 0.125, 0.25, 0.5, 0.85, 1.15, 2.0, 4.0, 8.0, 100.0, 730.0)
 YESTERDAY = "2026-11-19"  # when the last good prices were read: every night has such a night before
@@ -93,17 +95,13 @@ def recorded(name: str) -> Rows:
         return skypilot_rows(name)
     if name in gpuhunt.NAMES:
         return gpuhunt_rows(name)
-    return [
-        {"instance_name": o.instance_type, "location": o.region, "price": o.usd_per_hour,
-         "spot": o.market == "spot"}
-        for o in shipped(name)
-    ]  # fmt: skip
+    return plain_rows(name)
 
 
 def faults(name: str) -> list[Fault]:
     """All faults of a provider, in an order drawn from its name."""
     found = [*_of_prices(name), *_of_rows(name)]
-    if name in (*SKY_NAMES, *gpuhunt.NAMES):
+    if name in READ:
         found += [*_of_cells(name), *_of_bytes(name)]
     Random(name).shuffle(found)
     return found
@@ -189,7 +187,7 @@ def night(name: str, fault: Fault, root: Path) -> Outcome:
     """Refresh a provider from an answer with a fault, and compare with the truth."""
     rows = fault.rows(recorded(name), Random(f"{name} {fault.name}"))
     with served(_world(name, rows, fault)) as server:
-        if name in (*SKY_NAMES, *gpuhunt.NAMES):
+        if name in READ:
             maker = readers(server.address)[name]
         else:
             maker = lambda: cast(Any, Handed(name, rows))  # noqa: E731
@@ -209,14 +207,15 @@ class Faulty(World):
     def answer(self, asked: Asked) -> Reply:
         """Answer as a world does, and spoil the file."""
         usual = World.answer(self, asked)
-        carries = asked.path.endswith((".zip", ".csv"))
-        spoils = self.reply is not None and carries and isinstance(usual.body, bytes)
-        return self.reply(usual.body) if spoils else usual  # type: ignore[misc]
+        if self.reply is None or not asked.path.endswith((".zip", ".csv", "/order")):
+            return usual
+        body = usual.body if isinstance(usual.body, bytes) else json.dumps(usual.body).encode()
+        return self.reply(body)
 
 
 def _world(name: str, rows: Rows, fault: Fault) -> World:
     version = {"version": fault.version} if fault.version else {}
-    return Faulty(gpuhunt={name: rows}, sky={name: rows}, reply=fault.reply, **version)
+    return Faulty(gpuhunt={name: rows}, sky={name: rows}, ovh=rows, reply=fault.reply, **version)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ from tests.shipped import every_cloud
 JOB, LIMITS = "resnet50-imagenet", Limits(deadline_s=200 * HOUR, max_machines=1)
 # Of `resources` in a task of SkyPilot 0.14.1 (sky.utils.schemas, read 2026-11-29), what a line of
 # `ordered` may hold here; its clouds that this program writes, by the names of `sky check`.
-SKY_CLOUDS = ("aws", "gcp", "azure", "lambda", "nebius", "runpod", "verda", "oci", "do", "vast")
+SKY_CLOUDS = ("aws", "gcp", "azure", "lambda", "nebius", "runpod", "verda", "oci", "do", "seeweb",
+              "vast")  # fmt: skip
 SKY_LINE = {
     "type": "object",
     "additionalProperties": False,

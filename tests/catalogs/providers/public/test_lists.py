@@ -9,18 +9,21 @@ import pytest
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.provider_info import ANY_REGION
 from recommender.catalogs.providers.contract import Fetched
-from recommender.catalogs.providers.public import aws
+from recommender.catalogs.providers.public import aws, ovh
 from recommender.catalogs.providers.public.sources import has_account, update_makers
 from recommender.catalogs.registry import CLOUDS
 from tests.catalogs.providers.public.world import (
+    PATIENCE,
     World,
     gpuhunt_rows,
+    order_catalog,
     readers,
     served,
     shipped,
     skypilot_rows,
     wanted,
 )
+from tests.catalogs.refresh.servers import Reply, http_server
 
 P5 = "p5.48xlarge"
 
@@ -35,7 +38,7 @@ def lists_of(provider: str, *rows: dict[str, Any]) -> World:
     return World(gpuhunt={provider: [*gpuhunt_rows(provider), *rows]})
 
 
-@pytest.mark.parametrize("provider", ["lambda", "nebius", "oci", "runpod", "verda"])
+@pytest.mark.parametrize("provider", ["lambda", "nebius", "oci", "runpod", "verda", "cloudrift"])
 def test_a_published_catalog_gives_the_prices_of_its_day(provider: str) -> None:
     made = read(provider, lists_of(provider))
     prices = {(o.instance_type, o.region, o.market): o.usd_per_hour for o in made.offers}
@@ -209,8 +212,47 @@ def test_an_account_wins_over_the_list(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_the_list_of_each_provider_has_a_reader_of_its_name() -> None:
-    for name in ("gcp", "lambda", "nebius", "oci", "runpod", "verda", "hyperstack", "jarvislabs"):
+    for name in ("gcp", "lambda", "nebius", "oci", "runpod", "verda", "cloudrift", "hyperstack",
+                 "jarvislabs", "seeweb", "ovh"):  # fmt: skip
         assert update_makers([name])[name]().name == name
+
+
+@pytest.mark.parametrize(
+    ("catalog", "said"),
+    [(order_catalog([], "EUR"), "not in USD"), ({"addons": []}, "no known form"),
+     (order_catalog([{"instance_name": "b3-8", "price": 0.1}]), "no price of a known machine")],
+)  # fmt: skip
+def test_an_order_catalog_that_is_none_is_refused(catalog: Any, said: str) -> None:
+    with (
+        http_server(lambda asked: Reply(catalog)) as server,
+        pytest.raises(ProviderError, match=said),
+    ):
+        ovh.OvhCatalog("ovh", server.address, PATIENCE).fetch(wanted("ovh"))
+
+
+def test_instances_are_read_by_the_hour_with_linux_and_odd_addons_are_told() -> None:
+    rows = [{"instance_name": "h100-380", "price": 2.99}, {"instance_name": "l4-90", "price": 1.0}]
+    catalog = order_catalog([*rows, {"instance_name": "a10-45", "price": "1.00"}])
+    monthly = {"price": 1, "intervalUnit": "month"}
+    catalog["addons"] += [{"planCode": "l40s-90.consumption", "pricings": [monthly],
+                           "blobs": catalog["addons"][2]["blobs"]}, 7]  # fmt: skip
+    with http_server(lambda asked: Reply(catalog)) as server:
+        found = ovh.OvhCatalog("ovh", server.address, PATIENCE).fetch(wanted("ovh"))
+    assert {o.instance_type: o.usd_per_hour for o in found.offers} == {
+        "h100-380": 2.99, "l4-90": 1.0,
+    }  # fmt: skip
+    assert [row.rule for row in found.quarantined] == ["malformed"] * 3
+
+
+def test_a_list_in_euros_is_read_in_dollars_and_a_machine_without_a_site_is_not_sold() -> None:
+    rows = [r | ({"Region": ""} if r["InstanceType"] == "ECS1GPU8" else {})
+            for r in skypilot_rows("seeweb")]  # fmt: skip
+    with served(World(sky={"seeweb": rows})) as server:
+        found = readers(server.address)["seeweb"]().fetch(wanted("seeweb"))
+    usd = {o.instance_type: o.usd_per_hour for o in shipped("seeweb")}
+    read = {o.instance_type: o.usd_per_hour for o in found.offers}
+    assert read == pytest.approx({name: usd[name] for name in usd.keys() - {"ECS1GPU8"}}, abs=1e-5)
+    assert "EUR" in found.sources[0].attribution
 
 
 def test_a_cloud_without_a_list_is_not_asked() -> None:

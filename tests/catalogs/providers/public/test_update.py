@@ -20,7 +20,7 @@ from tests.catalogs.providers.public.world import (
 )
 from tests.recommender.optimize.samples import sampled
 
-LISTS = tuple(name for name in (*gpuhunt.NAMES, *SKY_NAMES) if name != "gcp")  # of GPU clouds
+LISTS = tuple(n for n in (*gpuhunt.NAMES, *SKY_NAMES, "ovh") if n != "gcp")  # of GPU clouds
 DAY_BEFORE = "2026-11-20"
 
 
@@ -67,9 +67,11 @@ def test_without_any_account_the_three_clouds_and_the_gpu_clouds_are_a_day_old(
             *((name, f"/v3/{theirs}") for name, theirs in gpuhunt.NAMES.items()),
             *((name, place) for name in SKY_NAMES for place in ("/commits", "/files")),
             ("azure", "/retail"),
+            ("ovh", "/order"),
+            ("seeweb", "/rates"),
         ],
         {("lambda", "/v3/lambdalabs"), ("hyperstack", "/commits"), ("vast", "/files"),
-         ("azure", "/retail")},
+         ("azure", "/retail"), ("ovh", "/order"), ("seeweb", "/rates")},
     ),
 )  # fmt: skip
 def test_a_list_that_is_down_keeps_its_last_prices_and_says_so(

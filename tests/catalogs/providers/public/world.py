@@ -14,7 +14,7 @@ from recommender.catalogs.providers.azure.provider import Azure
 from recommender.catalogs.providers.clients import Maker
 from recommender.catalogs.providers.contract import Provider, Wanted
 from recommender.catalogs.providers.http import Patience
-from recommender.catalogs.providers.public import aws, gpuhunt, skypilot
+from recommender.catalogs.providers.public import aws, gpuhunt, ovh, skypilot
 from recommender.catalogs.schema import Offer
 from tests.catalogs.providers.azure.items import item, server_of
 from tests.catalogs.providers.gcp.skus import NOW
@@ -23,7 +23,8 @@ from tests.shipped import every_cloud
 
 VERSION = "20261121-4711"  # of the day of NOW
 SHA = "0123456789abcdef" * 2 + "01234567"
-SKY_NAMES = ("hyperstack", "jarvislabs", "lium", "vast")
+SKY_NAMES = ("hyperstack", "jarvislabs", "lium", "seeweb", "vast")
+USD_PER_EUR = 1.25
 PATIENCE = Patience(tries=2, first_wait_s=0.0, sleep=lambda seconds: None)
 Rows = list[dict[str, Any]]
 _HEAD = (
@@ -91,9 +92,39 @@ def skypilot_rows(provider: str) -> Rows:
             "AcceleratorCount": machine.gpus,
             "Region": offer.region,
             "AvailabilityZone": offer.zone,
-            column: offer.usd_per_hour,
+            column: offer.usd_per_hour / (USD_PER_EUR if provider == "seeweb" else 1.0),
         }
     return list(found.values())
+
+
+def plain_rows(provider: str) -> Rows:
+    """A provider's machines and prices, in no list's own columns."""
+    return [
+        {"instance_name": o.instance_type, "location": o.region, "price": o.usd_per_hour,
+         "spot": o.market == "spot"}
+        for o in shipped(provider)
+    ]  # fmt: skip
+
+
+def order_catalog(rows: Rows, currency: str = "USD") -> Any:
+    """OVHcloud's order catalog: GPU instances by the hour, by the month, and other addons."""
+    technical = {"gpu": {"model": "H100", "number": 1}, "os": {"family": "linux"}}
+    brick = {"commercial": {"brick": "gpu"}, "technical": technical}
+    windows = {**brick, "technical": {**technical, "os": {"family": "windows"}}}
+    addons: list[Any] = [
+        {"planCode": "ai-app.l4-1-gpu", "pricings": [{"price": 1}], "blobs": None},
+        {"planCode": "backup", "pricings": [], "blobs": {"commercial": {"brick": None}}},
+    ]
+    for row in rows:
+        name, usd = row["instance_name"], row["price"]
+        price = round(usd * 1e8) if isinstance(usd, float) else usd
+        hourly = [{"price": price, "interval": 1, "intervalUnit": "hour"}]
+        addons += [
+            {"planCode": f"{name}.consumption", "pricings": hourly, "blobs": brick},
+            {"planCode": f"{name}.monthly.postpaid", "pricings": hourly, "blobs": brick},
+            {"planCode": f"win-{name}.consumption", "pricings": hourly, "blobs": windows},
+        ]
+    return {"locale": {"currencyCode": currency, "subsidiary": "WE"}, "addons": addons}
 
 
 def csv_text(rows: Rows) -> bytes:
@@ -140,6 +171,7 @@ class World:
     listed: dict[str, dict[str, float]] = field(default_factory=dict)  # AWS, by region
     spot: dict[tuple[str, str], str] = field(default_factory=dict)
     azure: Sequence[dict[str, Any]] = ()
+    ovh: Rows = field(default_factory=list)
     version: str = VERSION
     down: tuple[str, ...] = ()
 
@@ -177,6 +209,13 @@ class World:
     def _feed(self, rest: str, asked: Asked) -> Reply:
         return Reply(feed(self.spot))
 
+    def _rates(self, rest: str, asked: Asked) -> Reply:
+        rates = f"<Cube currency='USD' rate='{USD_PER_EUR}'/><Cube currency='JPY' rate='190'/>"
+        return Reply(f"<Cube time='2026-11-20'>{rates}</Cube>".encode())
+
+    def _order(self, rest: str, asked: Asked) -> Reply:
+        return Reply(order_catalog(self.ovh))
+
     def _retail(self, rest: str, asked: Asked) -> Reply:
         return server_of(self.azure)(asked)
 
@@ -186,6 +225,7 @@ def whole_world() -> World:
     found = World(
         gpuhunt={name: gpuhunt_rows(name) for name in gpuhunt.NAMES},
         sky={name: skypilot_rows(name) for name in (*SKY_NAMES, "aws")},
+        ovh=plain_rows("ovh"),
         azure=[
             item(o.instance_type, o.region, o.usd_per_hour, spot=o.market == "spot")
             for o in shipped("azure")
@@ -204,7 +244,7 @@ def whole_world() -> World:
 
 def readers(address: str) -> dict[str, Maker]:
     """The real readers on a server of ours."""
-    zones = skypilot.Places(f"{address}/files", f"{address}/commits")
+    zones = skypilot.Places(f"{address}/files", f"{address}/commits", f"{address}/rates")
     places = aws.Places(f"{address}/ec2", f"{address}/feed", zones)
 
     def gpuhunt_of(name: str) -> Maker:
@@ -219,6 +259,7 @@ def readers(address: str) -> dict[str, Maker]:
     return {
         "aws": lambda: aws.AwsLists(places, PATIENCE),
         "azure": azure,
+        "ovh": lambda: ovh.OvhCatalog("ovh", f"{address}/order", PATIENCE),
         **{name: gpuhunt_of(name) for name in gpuhunt.NAMES},
         **{name: sky_of(name) for name in SKY_NAMES},
     }
