@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -222,7 +222,6 @@ def _short_error(error: object, settings: Settings) -> str:
 def _sku(raw: Any, now: datetime) -> Sku:
     infos = list(raw.pricing_info)
     newest = max(infos, key=lambda info: info.effective_time.ToNanoseconds(), default=None)
-    rivals = [i for i in infos if i.effective_time == newest.effective_time and i != newest]
     pricing = newest.pricing_expression if newest is not None else None
     tiers = list(pricing.tiered_rates) if pricing is not None else []
     currencies = {tier.unit_price.currency_code for tier in tiers}
@@ -237,11 +236,11 @@ def _sku(raw: Any, now: datetime) -> Sku:
             (tier.start_usage_amount, tier.unit_price.units + tier.unit_price.nanos / 1e9)
             for tier in tiers
         ),
-        odd=_odd(newest, now, len(rivals)) if newest is not None else None,
+        odd=_odd(newest, infos, now) if newest is not None else None,
     )
 
 
-def _odd(info: Any, now: datetime, rivals: int) -> tuple[str, str] | None:
+def _odd(info: Any, infos: Sequence[Any], now: datetime) -> tuple[str, str] | None:
     """The rule that a price breaks whose fields do not say what they always say, and how.
 
     Without a time range in the request, a price is effective from within the last 12 hours (Cloud
@@ -250,8 +249,8 @@ def _odd(info: Any, now: datetime, rivals: int) -> tuple[str, str] | None:
     since, told = info.effective_time.ToDatetime(tzinfo=UTC), info.pricing_expression
     if not now - _STALE < since < now + _AHEAD:
         return "date", f"it holds from {since:%Y-%m-%d %H:%M} on"
-    if rivals:
-        return "duplicate", f"{rivals + 1} prices hold from {since:%Y-%m-%d %H:%M} on"
+    if any(each != info and each.effective_time == info.effective_time for each in infos):
+        return "duplicate", f"several prices hold from {since:%Y-%m-%d %H:%M} on"
     if info.currency_conversion_rate != 1:
         return "currency", f"converted at a rate of {info.currency_conversion_rate:g}"
     if told.display_quantity not in (0, 1):
