@@ -2,8 +2,6 @@
 
 Nothing here rents machines, writes files or uses the network. The only file that is read is the
 user's own catalog: a job is a preset, or the text of a job file.
-
-A function imports what it alone needs, so that the server starts quickly.
 """
 
 from dataclasses import replace
@@ -11,19 +9,29 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from recommender.api.calls import recommend
+from recommender.api.calls import limits_of, recommend
 from recommender.catalogs.store import Store, default_root, newest_good
 from recommender.errors import UsageError
-from recommender.inputs.limits import parse_limit
+from recommender.export.answer_file import answer_of
+from recommender.export.start import start_line, usual_target
+from recommender.export.targets import export_files
 from recommender.inputs.units import parse_duration, parse_gpu, parse_money, parse_share
 from recommender.inputs.units.times import now
+from recommender.job.draft import StatedJob, draft_job
 from recommender.job.job import Job
 from recommender.job.jobfile import find_job, job_from_text
 from recommender.job.preset_files import presets
 from recommender.job.schema import MAX_STATED
-from recommender.plan.limits import BUDGET, DEADLINE, HOURLY, Choice, Limits, Progress
+from recommender.plan.limits import Choice, Limits, Progress
+from recommender.planner.problem import planning_problem
+from recommender.planner.standing import standing
 from recommender.report.answer_frame import PlanRequest
+from recommender.report.catalog import status
+from recommender.report.draft_page import draft_page
 from recommender.report.json_output import dumps
+from recommender.report.short_forms import short_object
+from recommender.report.standing import document
+from recommender.risk.random_numbers import SEED
 from recommender.text import shown, unknown
 
 _NOWHERE = Path("/nonexistent")  # where models of a draft could be files: nowhere
@@ -83,13 +91,13 @@ def recommend_plan(
     way, `would_work` what meets it.
     """
     progress = _progress(done, elapsed, spent)
-    limits = replace(_limits(None, None, None, confidence), max_machines=max_machines)
+    limits = Limits(max_machines=max_machines)
+    if confidence is not None:
+        limits = replace(limits, confidence=parse_share(confidence, "confidence"))
     answer = recommend(
         _on(_job(job), machines), limits, _choice(providers, regions, gpus, spot),
         deadline=deadline, budget=budget, hourly=hourly, progress=progress,
     )  # fmt: skip
-    from recommender.report.short_forms import short_object
-
     assert answer.request is not None
     return {"id": _ANSWERS.keep(answer.to_dict()), **short_object(answer, answer.request)}
 
@@ -117,12 +125,7 @@ def explain_machine(
     machine: an instance type such as p5.48xlarge, in `region` or anywhere. The answer has the
     schema recommend.standing/v1 and takes about ten seconds.
     """
-    from recommender.planner.problem import planning_problem
-    from recommender.planner.standing import standing
-    from recommender.report.standing import document
-    from recommender.risk.random_numbers import SEED
-
-    the_job, limits = _job(job), _limits(deadline, budget, hourly, None)
+    the_job, limits = _job(job), limits_of(Limits(), deadline, budget, hourly)
     choice, regions = _choice(None, None, None, spot), (region,) if region else ()
     catalog = newest_good(Store(default_root())).catalog
     problem = planning_problem(the_job, limits, choice, catalog, Progress(), now(), SEED)
@@ -148,9 +151,6 @@ def init_job(
     qlora; post_training: dpo, grpo or ppo; stack: the training software, such as trl or nemo, which
     decides the speed. Pass `text` as `job` to the other tools.
     """
-    from recommender.job.draft import StatedJob, draft_job
-    from recommender.report.draft_page import draft_page
-
     wanted = StatedJob(
         model=model, examples=examples, tokens_per_example=tokens_per_example, epochs=epochs,
         batch=batch, batch_per_gpu=batch_per_gpu, method=method, image_size=image_size,
@@ -171,10 +171,6 @@ def export_plan(id: str, to: str | None = None, plan: str | None = None) -> dict
     (default: the leading plan). `start` is the command that launches it, for torchrun on each
     machine.
     """
-    from recommender.export.answer_file import answer_of
-    from recommender.export.start import start_line, usual_target
-    from recommender.export.targets import export_files
-
     found = answer_of(_ANSWERS.named(id))
     run = found.described(found.named(plan))
     target = to or usual_target(run.plan)
@@ -184,8 +180,6 @@ def export_plan(id: str, to: str | None = None, plan: str | None = None) -> dict
 
 def catalog_status() -> dict[str, Any]:
     """Return the number of offers of each provider and the age of their prices."""
-    from recommender.report.catalog import status
-
     found = newest_good(Store(default_root()))
     facts = status(found.catalog, found.name or "shipped snapshot").facts
     return {**facts, "passed_over": list(found.skipped)}
@@ -212,18 +206,6 @@ def _on(job: Job, machines: int | None) -> Job:
     if not 1 <= machines <= MAX_STATED:
         raise UsageError(f"machines: {machines} is none of 1 to {MAX_STATED}")
     return replace(job, machines=machines)
-
-
-def _limits(
-    deadline: str | None, budget: str | None, hourly: str | None, confidence: str | None
-) -> Limits:
-    limits = Limits()
-    for limit, word in ((DEADLINE, deadline), (BUDGET, budget), (HOURLY, hourly)):
-        if word is not None:
-            limits = limits.with_value(limit, parse_limit(limit)(word, limit.name))
-    if confidence is None:
-        return limits
-    return replace(limits, confidence=parse_share(confidence, "confidence"))
 
 
 def _choice(

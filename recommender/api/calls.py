@@ -104,7 +104,7 @@ def recommend(
         UsageError: the job is not found or a limit cannot be read.
     """
     job, (catalog, skipped) = _job(job), _catalog(catalog)
-    limited = _limits(limits, deadline, budget, hourly, progress)
+    limited = limits_of(limits, deadline, budget, hourly, progress)
     found = answer_of(
         job, limited, choice, AnswerOptions(**options), catalog=catalog, progress=progress,
         seed=seed, now=now, watch=watch,
@@ -143,7 +143,7 @@ def simulate(
     from recommender.planner.simulate_plan import simulate_plan
     from recommender.simulation.simulate import SimulationOptions
 
-    limited = _limits(limits, deadline, budget, hourly, progress)
+    limited = limits_of(limits, deadline, budget, hourly, progress)
     moment = clock_now() if now is None else now
     problem = planning_problem(
         _job(job), limited, choice, _catalog(catalog)[0], progress, moment, SEED
@@ -216,8 +216,12 @@ def _catalog(catalog: Catalog | None) -> tuple[Catalog, tuple[str, ...]]:
     return found.catalog, found.skipped
 
 
-def _limits(
-    limits: Limits, deadline: str | None, budget: Amount, hourly: Amount, progress: Progress
+def limits_of(
+    limits: Limits,
+    deadline: str | None,
+    budget: Amount,
+    hourly: Amount,
+    progress: Progress = Progress(),  # noqa: B008 (frozen)
 ) -> Limits:
     """Those given, with what was typed besides; a moment is the end, however long the job runs."""
     for limit, word in ((DEADLINE, deadline), (BUDGET, budget), (HOURLY, hourly)):

@@ -9,7 +9,6 @@ from recommender.performance.checkpoint import USUAL_S
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, usual_at_least
 from recommender.plan.as_run import (
     IN_BUCKET,
-    LIST_ENDS_ON_DEMAND,
     ON_VOLUME,
     Lacking,
     variants,
@@ -19,9 +18,8 @@ from recommender.planner.plan_details import PlanDetails
 from recommender.planner.problem import PRINTED
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.path_inputs import OF_FALLBACKS, PathInputs
-from recommender.risk.policy import failover_round_s
 from recommender.risk.run_statistics import quantiles
-from recommender.simulation.executors import without
+from recommender.simulation.executors import most_away_s, without
 
 
 def as_run(plan: Plan, own: PlanDetails, stored: PlanDetails) -> tuple[AsRun, ...]:
@@ -31,12 +29,9 @@ def as_run(plan: Plan, own: PlanDetails, stored: PlanDetails) -> tuple[AsRun, ..
 
 def _simulated(own: PlanDetails, stored: PlanDetails, lacking: Lacking) -> AsRun:
     inputs = _inputs(own, stored, lacking)
-    most_away_s = None
-    if LIST_ENDS_ON_DEMAND in lacking:
-        most_away_s = failover_round_s(int(inputs.zone_count[0]))
     limits = own.space.limits
     asked = inputs, limits.deadline_s, PRINTED, own.space.seed
-    paths = simulate_paths(*asked, most_away_s=most_away_s)
+    paths = simulate_paths(*asked, most_away_s=most_away_s(inputs, lacking))
     return AsRun(
         lacking=lacking,
         cost_usd=float(paths.expected_usd.mean()),

@@ -3,11 +3,11 @@
 What each target lacks is in `plan/as_run.py`.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from recommender.catalogs.frozen import dataclass
 from recommender.plan.as_run import (
     IN_BUCKET,
     LIST_ENDS_ON_DEMAND,
@@ -30,15 +30,6 @@ from recommender.simulation.summary import limit_chances, quantiles
 AS_COUNTED = "as the plan counts"
 
 
-@dataclass(frozen=True, slots=True)
-class _Behaviour:
-    """How an executor carries out a plan."""
-
-    name: str
-    inputs: PathInputs
-    most_away_s: float | None = None  # until on-demand takes over; None: the plan's rule, if any
-
-
 def executor_runs(
     executor: str,
     plan: Plan,
@@ -48,16 +39,14 @@ def executor_runs(
     runs: int,
     seed: int,
 ) -> tuple[ExecutorRun, ...]:
-    """Simulate the plan by its own rule, then as an executor runs it."""
+    """Simulate the plan by its own rule, then as an executor runs it; nothing without one."""
     found = []
-    for each in _behaviours(executor, plan, inputs):
-        sample = simulate(
-            each.inputs, limits.deadline_s, runs, seed, capacity, most_away_s=each.most_away_s
-        )
+    for name, asked, away_s in _behaviours(executor, plan, inputs) if executor else ():
+        sample = simulate(asked, limits.deadline_s, runs, seed, capacity, most_away_s=away_s)
         _, together = limit_chances(sample, limits, plan.max_usd_per_hour)
         found.append(
             ExecutorRun(
-                each.name,
+                name,
                 quantiles(sample.cost_usd, sample.expected_usd),
                 quantiles(sample.time_s),
                 float(together.mean()),
@@ -79,18 +68,24 @@ def without(inputs: PathInputs, lacking: Lacking) -> PathInputs:
     return inputs
 
 
-def _behaviours(executor: str, plan: Plan, inputs: PathInputs) -> list[_Behaviour]:
-    """By the plan's own rule, and by the target with its own script and without."""
-    found = [_Behaviour(AS_COUNTED, inputs)]
+def _behaviours(
+    executor: str, plan: Plan, inputs: PathInputs
+) -> Iterator[tuple[str, PathInputs, float | None]]:
+    """By the plan's own rule, and by the target with its own script and without.
+
+    With the time that spot may be away until on-demand takes over; None: the plan's rule, if any.
+    """
+    yield AS_COUNTED, inputs, None
     alone = ((NO_SWITCH,), (LIST_ENDS_ON_DEMAND,)) if executor == "skypilot" else ()
     for extra in ((), *alone):
         lacks = lacking(executor, plan, *extra)
         simulated = [each for each in lacks if each not in (IN_BUCKET, ON_VOLUME)]
-        if not set(extra) <= set(lacks) or not simulated:
-            continue
-        most_away_s = None
-        if LIST_ENDS_ON_DEMAND in lacks:
-            most_away_s = failover_round_s(int(inputs.zone_count[0]))
-        name = f"{executor}, {', '.join(simulated)}"
-        found.append(_Behaviour(name, without(inputs, lacks), most_away_s))
-    return found
+        if set(extra) <= set(lacks) and simulated:
+            name, changed = f"{executor}, {', '.join(simulated)}", without(inputs, lacks)
+            yield name, changed, most_away_s(inputs, lacks)
+
+
+def most_away_s(inputs: PathInputs, lacking: Lacking) -> float | None:
+    """How long spot may be away until on-demand takes over; None: the plan's rule, if any."""
+    listed = LIST_ENDS_ON_DEMAND in lacking
+    return failover_round_s(int(inputs.zone_count[0])) if listed else None

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from recommender.arrays import Bools, Floats
-from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
@@ -114,10 +113,8 @@ def simulated_market(
 def _availability_at(market: Market, paths: int, moments: Floats) -> tuple[Bools, Floats]:
     """Whether spot is there at some moments, and which run it is: (moments, paths)."""
     lanes = Lanes.at_request(np.zeros((1, paths)), np.zeros(1))
-    available, run = (
-        np.zeros((len(moments), paths), dtype=np.bool_),
-        np.zeros((len(moments), paths)),
-    )
+    run = np.zeros((len(moments), paths))
+    available = np.zeros(run.shape, dtype=np.bool_)
     for first in range(0, CYCLES, STRETCH):
         clock = Clock.of(market, first, lanes)
         for path in range(paths):
@@ -142,16 +139,6 @@ def _policies(plan: Plan, problem: PolicyProblem, wanted: str) -> Sequence[Polic
     return [SAFETY_NET, *([] if rule is None else [rule]), *full]
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A figure of all blocks together."""
-
-    parts: Sequence[SimulatedReplays]
-
-    def of(self, name: str) -> Floats:
-        return np.concatenate([getattr(part.replays, name) for part in self.parts])
-
-
 def _summary(
     name: str,
     parts: Sequence[SimulatedReplays],
@@ -161,12 +148,15 @@ def _summary(
     limits: Limits,
 ) -> PolicyRun:
     """Cost at the price of the day, and at the expected price for the mean."""
-    column = _Column(parts)
+
+    def column(figure: str) -> Floats:
+        return np.concatenate([getattr(part.replays, figure) for part in parts])
+
     interruptions = np.concatenate([part.interruptions for part in parts])
-    expected = column.of("cost_usd") + problem.fixed_usd
+    expected = column("cost_usd") + problem.fixed_usd
     expected = expected + interruptions * float(inputs.usd_per_move[0])
-    spot_usd = column.of("spot_s") / 3600.0 * float(inputs.spot_usd_per_hour[0])
-    time_s = column.of("finish_s")
+    spot_usd = column("spot_s") / 3600.0 * float(inputs.spot_usd_per_hour[0])
+    time_s = column("finish_s")
     in_time = time_s <= (limits.deadline_s or np.inf) + 1e-3
     chance = float(in_time.mean())
     return PolicyRun(
@@ -175,7 +165,7 @@ def _summary(
         time=quantiles(time_s),
         in_time=chance,
         in_time_error=float(np.sqrt(chance * (1.0 - chance) / len(time_s))),
-        on_demand_h=float(column.of("on_demand_s").mean()) / 3600.0,
+        on_demand_h=float(column("on_demand_s").mean()) / 3600.0,
         interruptions=float(interruptions.mean()),
         tick_s=problem.tick_s,
     )

@@ -5,6 +5,8 @@ are up as it needs. Every path begins at a moment drawn uniformly over all serie
 when its series ends, so all parts of a recording have equal weight.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from recommender.arrays import Floats, Ints, distinct
@@ -12,17 +14,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.random_numbers import STRETCH, RandomNumbers
 from recommender.risk.spot_capacity import Market
+from recommender.traces.trace import Trace
 
 FOREVER_S = 1e9  # a run or a wait without end
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedSeries:
-    """One recorded series: `nodes[i]` machines are up from `t_s[i]` to the next, or to `end_s`."""
-
-    t_s: tuple[float, ...]
-    nodes: tuple[int, ...]
-    end_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +82,15 @@ class RecordedCapacity:
         return up / sum(s.length_s for s in self.intervals)
 
 
-def recorded_capacity(series: tuple[RecordedSeries, ...], machines: int) -> RecordedCapacity:
+def recorded_capacity(series: Sequence[Trace], machines: int) -> RecordedCapacity:
     """The recording as the capacity of a gang of so many machines."""
     return RecordedCapacity(tuple(_up_intervals(each, machines) for each in series))
 
 
-def _up_intervals(series: RecordedSeries, machines: int) -> UpIntervals:
+def _up_intervals(series: Trace, machines: int) -> UpIntervals:
     """Maximal intervals with enough machines; one across the ends is joined, as time goes round."""
-    at = np.array([*series.t_s, series.end_s]) - series.t_s[0]
-    up = np.array(series.nodes) >= machines
+    at = np.append(series.t_s, series.end_s) - series.t_s[0]
+    up = series.machines >= machines
     change = np.diff(np.concatenate([[False], up, [False]]).astype(np.int8))
     begin, end = at[:-1][change[:-1] == 1], at[np.flatnonzero(change == -1)]
     length = float(at[-1])

@@ -1,5 +1,6 @@
 """Changes to a plan in a simulation: its law of runs, a recording, deflatable machines."""
 
+from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -21,14 +22,10 @@ from recommender.risk.laws import (
 from recommender.risk.path_inputs import PathInputs
 from recommender.risk.spot_capacity import CLASS_CAPACITY, Capacity, ClassCapacity
 from recommender.simulation.deflatable import Deflatable, deflated
-from recommender.simulation.recorded import (
-    FOREVER_S,
-    RecordedCapacity,
-    RecordedSeries,
-    recorded_capacity,
-)
+from recommender.simulation.recorded import FOREVER_S, RecordedCapacity, recorded_capacity
 from recommender.text import nearest, shown, shown_path
 from recommender.traces.read import chosen
+from recommender.traces.trace import Trace
 
 LAWS = ("weibull:SHAPE", "lognormal:SIGMA", "exponential", "FILE.csv")
 _SHAPES = {"weibull": (0.1, 10.0), "lognormal": (0.01, 4.0)}
@@ -164,21 +161,15 @@ def _with_run_law(inputs: PathInputs, law: RunLaw) -> Scenario:
     return Scenario(inputs, ClassCapacity(law), law, words)
 
 
-def _series(path: Path, wanted: tuple[str, ...]) -> tuple[RecordedSeries, ...]:
+def _series(path: Path, wanted: tuple[str, ...]) -> list[Trace]:
     """The series of a file that say how many machines were up; raises `UsageError`."""
-    found = tuple(
-        RecordedSeries(tuple(each.t_s.tolist()), tuple(each.machines.tolist()), each.end_s)
-        for each in chosen((path,), wanted)
-        if len(each.t_s)
-    )
+    found = [each for each in chosen((path,), wanted) if len(each.t_s)]
     if not found:
         raise UsageError(f"{shown_path(path)}: no series of machines that were up")
     return found
 
 
-def _recorded(
-    inputs: PathInputs, series: tuple[RecordedSeries, ...], path: Path, machines: int
-) -> Scenario:
+def _recorded(inputs: PathInputs, series: Sequence[Trace], path: Path, machines: int) -> Scenario:
     recorded = recorded_capacity(series, machines)
     name, days = shown_path(path.name), sum(s.length_s for s in recorded.intervals) / DAY_S
     share = recorded.availability

@@ -8,13 +8,14 @@ from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.plan.simulation import (
     ClosedForm,
-    ExecutorRun,
     PolicyRun,
     Simulation,
 )
 from recommender.risk.path_inputs import PathInputs
 from recommender.simulation.closed_form import closed_form
+from recommender.simulation.executors import executor_runs
 from recommender.simulation.paths import ProgressCallback, SimulatedRuns, simulate
+from recommender.simulation.policies import policy_runs
 from recommender.simulation.scenario import Scenario, WhatIf, scenario_of
 from recommender.simulation.summary import histogram, limit_chances, quantiles, states
 
@@ -43,7 +44,10 @@ def simulation_of(
 ) -> Simulation:
     """Simulate a plan many times and summarise the paths."""
     scenario = scenario_of(inputs, plan, options.what_if)
-    policies = _policies(plan, scenario, limits, options)
+    asked = scenario.inputs, limits, scenario.capacity
+    policies: tuple[PolicyRun, ...] = ()
+    if options.policy != "net":
+        policies = policy_runs(plan, *asked, options.policy, options.runs, options.seed)
     sample = simulate(
         scenario.inputs, limits.deadline_s, options.runs, options.seed, scenario.capacity, tick
     )
@@ -71,33 +75,8 @@ def simulation_of(
         time_histogram=histogram(sample.time_s, unit_s(time.mean)),
         notes=scenario.notes,
         policies=policies,
-        executors=_executors(plan, scenario, limits, options),
+        executors=executor_runs(options.executor, plan, *asked, options.runs, options.seed),
     )
-
-
-def _policies(
-    plan: Plan, scenario: Scenario, limits: Limits, options: SimulationOptions
-) -> tuple[PolicyRun, ...]:
-    if options.policy == "net":
-        return ()
-    from recommender.simulation.policies import policy_runs  # only `--policy` needs it
-
-    return policy_runs(
-        plan, scenario.inputs, limits, scenario.capacity, options.policy, options.runs, options.seed
-    )
-
-
-def _executors(
-    plan: Plan, scenario: Scenario, limits: Limits, options: SimulationOptions
-) -> tuple[ExecutorRun, ...]:
-    if not options.executor:
-        return ()
-    from recommender.simulation.executors import executor_runs  # only `--executor` needs it
-
-    return executor_runs(
-        options.executor, plan, scenario.inputs, limits, scenario.capacity, options.runs,
-        options.seed,
-    )  # fmt: skip
 
 
 def unit_s(typical: float) -> float:

@@ -1,23 +1,31 @@
 """Recorded availability: what a gang meets of a step function of machines."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from recommender.risk.monte_carlo import simulate_paths
 from recommender.risk.random_numbers import random_numbers
 from recommender.risk.spot_capacity import drawn_cycles
-from recommender.simulation.recorded import FOREVER_S, RecordedSeries, recorded_capacity
+from recommender.simulation.recorded import FOREVER_S, recorded_capacity
+from recommender.traces.trace import Trace
 from tests.recommender.risk.cases import path_inputs
 
+
+def series(t_s: Sequence[float], machines: Sequence[int], end_s: float) -> Trace:
+    return Trace("zone", end_s, t_s=np.array(t_s), machines=np.array(machines))
+
+
 # Up 0-100 (two machines), one 100-200, none 200-500, two 500-1000.
-STEPS = RecordedSeries((0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
+STEPS = series((0.0, 100.0, 200.0, 500.0), (2, 1, 0, 2), 1000.0)
 
 
-def state(series: RecordedSeries, machines: int, moment: float) -> bool:
+def state(trace: Trace, machines: int, moment: float) -> bool:
     """Whether enough machines are up, going round at the end; the slow way."""
-    inside = moment % series.end_s
-    last = max(i for i, t in enumerate(series.t_s) if t <= inside)
-    return series.nodes[last] >= machines
+    inside = moment % trace.end_s
+    last = max(i for i, t in enumerate(trace.t_s) if t <= inside)
+    return bool(trace.machines[last] >= machines)
 
 
 @pytest.mark.parametrize("machines", [1, 2])
@@ -48,20 +56,20 @@ def test_capacity_that_is_always_or_never_there() -> None:
     always = drawn_cycles(
         path_inputs({}),
         random_numbers(8, 1),
-        capacity=recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 3),
+        capacity=recorded_capacity((series((0.0,), (3,), 50.0),), 3),
     )
     assert (always[0] == FOREVER_S).all()
     assert (always[1] == 0).all()
     never = drawn_cycles(
         path_inputs({}),
         random_numbers(8, 1),
-        capacity=recorded_capacity((RecordedSeries((0.0,), (3,), 50.0),), 4),
+        capacity=recorded_capacity((series((0.0,), (3,), 50.0),), 4),
     )
     assert (never[1] == FOREVER_S).all()
 
 
 def test_series_count_by_their_length() -> None:
-    long, short = RecordedSeries((0.0,), (1,), 900.0), RecordedSeries((0.0,), (0,), 100.0)
+    long, short = series((0.0,), (1,), 900.0), series((0.0,), (0,), 100.0)
     lengths, _ = drawn_cycles(
         path_inputs({}), random_numbers(1000, 1), capacity=recorded_capacity((long, short), 1)
     )

@@ -4,13 +4,16 @@ import math
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from recommender.plan.limits import Limits
 from recommender.planner.plan_builder import Evaluated
 from recommender.risk.run_statistics import trimmed_mean
 from recommender.simulation.paths import simulate
-from recommender.simulation.recorded import RecordedSeries, recorded_capacity
+from recommender.simulation.recorded import recorded_capacity
 from recommender.simulation.scenario import _as_recorded
 from recommender.simulation.summary import limit_chances
+from recommender.traces.trace import Trace
 from tests.research.accuracy.tables import SPOT
 from tests.research.fits.spot_fit import HOUR, read_traces
 from tests.research.mixes.records import Judged
@@ -52,12 +55,13 @@ def _recorded(
 
 
 @cache
-def _series(reference: Path, campaign: str) -> tuple[RecordedSeries, ...]:
+def _series(reference: Path, campaign: str) -> tuple[Trace, ...]:
     return tuple(
-        RecordedSeries(
-            tuple(tick * trace.gap_h * HOUR for tick in range(len(trace.nodes))),
-            tuple(trace.nodes.tolist()),
+        Trace(
+            campaign,
             len(trace.nodes) * trace.gap_h * HOUR,
+            t_s=np.arange(len(trace.nodes)) * trace.gap_h * HOUR,
+            machines=np.asarray(trace.nodes),
         )
         for trace in read_traces(reference, campaign)
     )
