@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 from recommender.cli import main, search_progress
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from tests.recommender.optimize.samples import sampled
 
 FOLDER = Path(__file__).parent / "golden_answers"

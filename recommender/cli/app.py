@@ -14,41 +14,32 @@ _EPILOG = (
     "replan --changed-since: 7 moving pays or prices moved."
 )
 
-# Name, the module that holds it, its line in the list; those in it with --help-all only: False.
+# Name, its line in the list, and where it is if not in the module of its name.
 COMMANDS = tuple(
     LazyCommand(*row)
     for row in (
-        ("plan", "plan:command", "Which cloud GPUs to rent for a job (the default)."),
-        ("init", "init:command", "Write a job file for your own training."),
-        (
-            "explain",
-            "explain:command",
-            "Why a machine is not recommended, and what would change it.",
-        ),
-        ("batch", "batch:command", "Plan many jobs under many deadlines."),
-        ("frontier", "frontier:command", "The cost-time frontier, with a plot."),
-        ("export", "export:command", "Write files that run a plan: SkyPilot, dstack, Slurm, …"),
-        ("replan", "replan:command", "Whether a running job should move."),
-        ("serve", "serve:command", "Answers and reports over HTTP."),
-        ("simulate", "simulate:command", "Simulate one plan in thousands of runs."),
-        ("backtest", "backtest:command", "Replay fallback policies on recorded spot markets."),
-        ("calibrate", "jobs:calibrate_command", "Fit a job's speed to your own runs."),
-        ("accuracy", "accuracy:command", "Errors of the models on published measurements."),
-        (
-            "sources",
-            "catalog:sources_command",
-            "Sources of all figures, and their licences.",
-            False,
-        ),
-        ("doctor", "doctor:doctor_command", "Check the installation.", False),
-        ("schema", "doctor:schema_command", "The JSON Schema of answers and errors.", False),
-        ("jobs", "jobs:group", "The jobs that come with the tool, and your own."),
-        ("offers", "offers:group", "A file for machines you own or rent elsewhere."),
-        ("mcp", "mcp:command", "Serve agents over the Model Context Protocol.", False),
-        ("catalog", "catalog:group", "Show and refresh offers and prices."),
-        ("trace", "trace:group", "Recorded spot markets, and spot laws fitted to them."),
-        ("bench", "bench:group", "Measure machines, and plan with the results."),
-        ("config", "config:group", "Your default settings.", False),
+        ("plan", "Which cloud GPUs to rent for a job (the default)."),
+        ("init", "Write a job file for your own training."),
+        ("explain", "Why a machine is not recommended, and what would change it."),
+        ("batch", "Plan many jobs under many deadlines."),
+        ("frontier", "The cost-time frontier, with a plot."),
+        ("export", "Write files that run a plan: SkyPilot, dstack, Slurm, …"),
+        ("replan", "Whether a running job should move."),
+        ("serve", "Answers and reports over HTTP."),
+        ("simulate", "Simulate one plan in thousands of runs."),
+        ("backtest", "Replay fallback policies on recorded spot markets."),
+        ("calibrate", "Fit a job's speed to your own runs.", "jobs:calibrate_command"),
+        ("accuracy", "Errors of the models on published measurements."),
+        ("sources", "Sources of all figures, and their licences.", "catalog:sources_command"),
+        ("doctor", "Check the installation.", "doctor:doctor_command"),
+        ("schema", "The JSON Schema of answers and errors.", "doctor:schema_command"),
+        ("jobs", "The jobs that come with the tool, and your own.", "jobs:group"),
+        ("offers", "A file for machines you own or rent elsewhere.", "offers:group"),
+        ("mcp", "Serve agents over the Model Context Protocol."),
+        ("catalog", "Show and refresh offers and prices.", "catalog:group"),
+        ("trace", "Recorded spot markets, and spot laws fitted to them.", "trace:group"),
+        ("bench", "Measure machines, and plan with the results.", "bench:group"),
+        ("config", "Your default settings.", "config:group"),
     )
 )
 
@@ -75,10 +66,7 @@ app = typer.Typer(
 def recommend(
     ctx: typer.Context,
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version, catalog dates and schema.", is_eager=True
-        ),
+        bool, typer.Option("--version", help="Print the version, catalog dates and schema.")
     ] = False,
 ) -> None:
     """Cloud GPUs to rent for a training job, with the chance to finish in time.

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from recommender.catalogs.frozen import dataclass
-from recommender.cli.option_groups import with_option_groups
+from recommender.cli.flags import with_records
 from recommender.cli.strict import (
     HELP,
     StrictCommand,
@@ -28,6 +28,7 @@ from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
 DEFAULT = "plan"
+_RARE = ("sources", "doctor", "schema", "mcp", "config")
 TOP_LEVEL = (*HELP, "--version", "--install-completion", "--show-completion")
 
 
@@ -36,9 +37,18 @@ class LazyCommand:
     """A command or a group of commands: where it is, and its line in the list of commands."""
 
     name: str
-    location: str  # module of recommender.cli.commands, colon, name of a Typer in it
     line: str
-    usual: bool = True  # listed without --help-all
+    typer: str = ""  # module of recommender.cli.commands, colon, name of a Typer in it
+
+    @property
+    def location(self) -> str:
+        """Where it is."""
+        return self.typer or f"{self.name}:command"
+
+    @property
+    def usual(self) -> bool:
+        """Whether it is listed without --help-all."""
+        return self.name not in _RARE
 
 
 @cache
@@ -141,7 +151,7 @@ def add_command(
     cls: type[StrictCommand] = StrictCommand,
 ) -> None:
     """Add a command, whose options may be dataclasses, to a group."""
-    app.command(name, cls=cls)(with_option_groups(function))
+    app.command(name, cls=cls)(with_records(function))
 
 
 def _bare(**given: Any) -> typer.Typer:

@@ -1,405 +1,219 @@
 """The flags of `recommend`, as typed: text until `request` reads it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
-
-import typer
+from typing import Any, ClassVar, TypeVar
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.flags import Word, Words, flag, switch
 from recommender.export.start import TARGETS
 from recommender.job.job import SHARDINGS
+from recommender.report.formats import FORMATS
 
-Word = str | None
-Words = list[str] | None
-
-
-def _flag(panel: str, help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
-    if metavar and "|" in metavar:
-        more["autocompletion"] = one_of(metavar.split("|"))
-    return typer.Option(
-        *names, help=help, metavar=metavar, rich_help_panel=panel, show_default=False, **more
-    )
-
-
-def one_of(words: Sequence[str]) -> Callable[[str], list[str]]:
-    """What completes a flag that takes one of a few words."""
-
-    def completions(incomplete: str) -> list[str]:
-        return [word for word in words if word.startswith(incomplete)]
-
-    return completions
-
-
-def _limit(help: str, *names: str, metavar: str) -> Any:
-    return _flag("Limits (all must hold)", help, *names, metavar=metavar)
-
-
-def _offer(help: str, *names: str, metavar: str | None = None) -> Any:
-    return _flag("What may be rented", help, *names, metavar=metavar)
-
-
-def _job(help: str, *names: str, metavar: str | None = None) -> Any:
-    return _flag("The job", help, *names, metavar=metavar)
-
-
-def _own(help: str, *names: str, metavar: str | None = None) -> Any:
-    return _flag("Your own figures", help, *names, metavar=metavar)
-
-
-def _out(help: str, *names: str, metavar: str | None = None) -> Any:
-    return _flag("Output", help, *names, metavar=metavar)
+CATALOG = flag("PATH", "Catalog folder, store, or https://…/manifest.json.")
+STORE = flag("PATH", "Store to use instead of your own.")
+PROVIDERS = flag("aws|lambda|…", "Only this provider; repeatable.")
+TOP = flag("N", "Number of offers shown (20).")
+COLOURS = ("auto", "always", "never")
+FORCE = switch("Overwrite an existing file.")
 
 
 @dataclass(frozen=True, slots=True)
 class LimitFlags:
     """Limits on the whole job and how they are weighed."""
 
-    deadline: Annotated[
-        Word,
-        _limit("Finish in 24h, 1d12h, or by 'tomorrow 08:00'.", metavar="TIME"),
-    ] = None
-    budget: Annotated[Word, _limit("Maximum cost of the whole job: 200, $1.5k.", metavar="USD")] = (
-        None
+    PANEL: ClassVar = "Limits (all must hold)"
+    deadline: Word = flag("TIME", "Finish in 24h, 1d12h, or by 'tomorrow 08:00'.")
+    budget: Word = flag("USD", "Maximum cost of the whole job: 200, $1.5k.")
+    hourly: Word = flag("USD/H", "Maximum total price per hour: 30, $30/h.")
+    confidence: Word = flag("SHARE", "Probability of meeting all limits (95%).")
+    max_overhead: Word = flag(
+        "SHARE", "Maximum time for checkpoints, lost work and restarts, relative to the work: 20%."
     )
-    hourly: Annotated[Word, _limit("Maximum total price per hour: 30, $30/h.", metavar="USD/H")] = (
-        None
+    max_machines: Word = flag("N", "Maximum number of machines at once (16).")
+    objective: Word = flag(
+        "auto|cost|time", "What to minimise; auto: cost with a deadline, else time."
     )
-    confidence: Annotated[
-        Word, _limit("Probability of meeting all limits (95%).", metavar="SHARE")
-    ] = None
-    max_overhead: Annotated[
-        Word,
-        _limit(
-            "Maximum time for checkpoints, lost work and restarts, relative to the work: 20%.",
-            metavar="SHARE",
-        ),
-    ] = None
-    max_machines: Annotated[
-        Word, _limit("Maximum number of machines at once (16).", metavar="N")
-    ] = None
-    objective: Annotated[
-        Word,
-        _limit(
-            "What to minimise; auto: cost with a deadline, else time.", metavar="auto|cost|time"
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class OfferFlags:
     """Which offers may be used."""
 
-    provider: Annotated[
-        Words, _offer("Only this provider; repeatable.", metavar="aws|lambda|…")
-    ] = None
-    region: Annotated[Words, _offer("Only this region; repeatable.", metavar="NAME")] = None
-    country: Annotated[
-        Words, _offer("Only in this country, or EU; repeatable.", metavar="DE|US|EU|…")
-    ] = None
-    zone: Annotated[Words, _offer("Only this zone; repeatable.", metavar="NAME")] = None
-    gpu: Annotated[Words, _offer("Only these: H100, A100:8, 40GB+; repeatable.", metavar="GPU")] = (
-        None
+    PANEL: ClassVar = "What may be rented"
+    provider: Words = PROVIDERS
+    region: Words = flag("NAME", "Only this region; repeatable.")
+    country: Words = flag("DE|US|EU|…", "Only in this country, or EU; repeatable.")
+    zone: Words = flag("NAME", "Only this zone; repeatable.")
+    gpu: Words = flag("GPU", "Only these: H100, A100:8, 40GB+; repeatable.")
+    instance: Words = flag("NAME", "Only this instance type; repeatable.")
+    deny: Words = flag("NAME", "Exclude this type, GPU, region or provider; * matches; repeatable.")
+    market: Word = flag("any|spot|on-demand|reserved", "Market to rent in (any).")
+    no_spot: bool = switch("Only what nobody interrupts: on demand or reserved.")
+    failover: Word = flag(
+        "none|zone|region",
+        "Where to look next after an interruption, or for scarce on-demand machines (region).",
     )
-    instance: Annotated[Words, _offer("Only this instance type; repeatable.", metavar="NAME")] = (
-        None
+    mix: bool | None = switch(
+        "Search all mixes of instance types and markets, or none (otherwise a few likely ones; "
+        "all under quotas, with --elastic and with --prove).",
+        "--mix/--no-mix",
+        default=None,
     )
-    deny: Annotated[
-        Words,
-        _offer(
-            "Exclude this type, GPU, region or provider; * matches; repeatable.", metavar="NAME"
-        ),
-    ] = None
-    market: Annotated[
-        Word, _offer("Market to rent in (any).", metavar="any|spot|on-demand|reserved")
-    ] = None
-    no_spot: Annotated[
-        bool, _offer("Only what nobody interrupts: on demand or reserved.", "--no-spot")
-    ] = False
-    failover: Annotated[
-        Word,
-        _offer(
-            "Where to look next after an interruption, or for scarce on-demand machines (region).",
-            metavar="none|zone|region",
-        ),
-    ] = None
-    mix: Annotated[
-        bool | None,
-        _offer(
-            "Search all mixes of instance types and markets, or none (otherwise a few likely ones; "
-            "all under quotas, with --elastic and with --prove).",
-            "--mix/--no-mix",
-        ),
-    ] = None
-    checkpoint_to: Annotated[
-        Word,
-        _offer(
-            "Where checkpoints are stored: auto, object_store, anchor, memory_tier, none.",
-            metavar="PATH",
-        ),
-    ] = None
-    accelerator: Annotated[
-        Word, _offer("Vendor of the GPUs (nvidia).", metavar="nvidia|amd|aws|any")
-    ] = None
-    arch: Annotated[
-        Word, _offer("Processor architecture (x86_64).", metavar="x86_64|arm64|any")
-    ] = None
-    quoted_only: Annotated[
-        bool, _offer("Exclude prices that were derived, not quoted.", "--quoted-only")
-    ] = False
-    confidential: Annotated[
-        bool, _offer("Confidential VMs only (otherwise they are excluded).", "--confidential")
-    ] = False
+    checkpoint_to: Word = flag(
+        "PATH", "Where checkpoints are stored: auto, object_store, anchor, memory_tier, none."
+    )
+    accelerator: Word = flag("nvidia|amd|aws|any", "Vendor of the GPUs (nvidia).")
+    arch: Word = flag("x86_64|arm64|any", "Processor architecture (x86_64).")
+    quoted_only: bool = switch("Exclude prices that were derived, not quoted.")
+    confidential: bool = switch("Confidential VMs only (otherwise they are excluded).")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFlags:
     """What the user knows better than the catalog."""
 
-    measured: Annotated[
-        Words, _own('A speed you measured: "8xH100: 3.1 s/step"; repeatable.', metavar="SPEED")
-    ] = None
-    quota: Annotated[
-        Word,
-        _own(
-            "File of your account's quotas (others: 0), or default-new or granted.",
-            metavar="FILE",
-        ),
-    ] = None
-    offers: Annotated[
-        Word, _own("CSV file of machines you own or rent elsewhere.", metavar="FILE")
-    ] = None
-    discount: Annotated[
-        Words, _own("Discount on on-demand prices: aws=0.2; repeatable.", metavar="NAME=SHARE")
-    ] = None
-    data_at: Annotated[
-        Word,
-        _own("Where the data are stored, and their size: aws:us-east-1,150GB.", metavar="PLACE"),
-    ] = None
-    mtbf: Annotated[
-        Word,
-        _own(
-            "Mean time between interruptions of a spot machine: 3 (hours) or 90m.", metavar="HOURS"
-        ),
-    ] = None
-    assume_on_demand: Annotated[
-        Word,
-        _own(
-            "Probability that an on-demand machine with eight GPUs is available at once.",
-            metavar="SHARE",
-        ),
-    ] = None
-    prices_as_quoted: Annotated[
-        bool,
-        _own("Ignore that prices may have changed since they were quoted.", "--prices-as-quoted"),
-    ] = False
-    compare: Annotated[
-        Word,
-        _own(
-            'Machines that you rent today: "8x p4d.24xlarge on-demand us-east-1".',
-            metavar="MACHINES",
-        ),
-    ] = None
-    done: Annotated[Word, _own("Share of the job that is done: 40%.", metavar="SHARE")] = None
-    elapsed: Annotated[Word, _own("Time since the job started.", metavar="TIME")] = None
-    spent: Annotated[Word, _own("Money spent so far.", metavar="USD")] = None
+    PANEL: ClassVar = "Your own figures"
+    measured: Words = flag("SPEED", 'A speed you measured: "8xH100: 3.1 s/step"; repeatable.')
+    quota: Word = flag(
+        "FILE", "File of your account's quotas (others: 0), or default-new or granted."
+    )
+    offers: Word = flag("FILE", "CSV file of machines you own or rent elsewhere.")
+    discount: Words = flag("NAME=SHARE", "Discount on on-demand prices: aws=0.2; repeatable.")
+    data_at: Word = flag("PLACE", "Where the data are stored, and their size: aws:us-east-1,150GB.")
+    mtbf: Word = flag(
+        "HOURS", "Mean time between interruptions of a spot machine: 3 (hours) or 90m."
+    )
+    assume_on_demand: Word = flag(
+        "SHARE", "Probability that an on-demand machine with eight GPUs is available at once."
+    )
+    prices_as_quoted: bool = switch("Ignore that prices may have changed since they were quoted.")
+    compare: Word = flag(
+        "MACHINES", 'Machines that you rent today: "8x p4d.24xlarge on-demand us-east-1".'
+    )
+    done: Word = flag("SHARE", "Share of the job that is done: 40%.")
+    elapsed: Word = flag("TIME", "Time since the job started.")
+    spent: Word = flag("USD", "Money spent so far.")
 
 
 @dataclass(frozen=True, slots=True)
 class JobFlags:
     """Fields of the job, changed for this call."""
 
-    model: Annotated[
-        Word,
-        _job(
-            "Network: a known model such as Qwen/Qwen2.5-7B, or a config.json file.",
-            metavar="MODEL",
-        ),
-    ] = None
-    examples: Annotated[Word, _job("Examples in the data set (one epoch).", metavar="N")] = None
-    tokens: Annotated[Word, _job("Tokens to train on: 15T, 1e9.", metavar="N")] = None
-    samples: Annotated[Word, _job("Samples to train on.", metavar="N")] = None
-    epochs: Annotated[Word, _job("Passes over the data set.", metavar="N")] = None
-    steps: Annotated[Word, _job("Optimiser steps.", metavar="N")] = None
-    batch: Annotated[Word, _job('Samples (or "4M tokens") per optimiser step.', metavar="N")] = None
-    batch_per_gpu: Annotated[
-        Word, _job("Samples per step and GPU; the global batch grows with the GPUs.", metavar="N")
-    ] = None
-    max_global_batch: Annotated[
-        Word, _job("Largest global batch, with --batch-per-gpu.", metavar="N")
-    ] = None
-    params: Annotated[Word, _job("Parameters of the network: 8B.", metavar="N")] = None
-    seq_len: Annotated[Word, _job("Mean length of a sequence in tokens.", metavar="N")] = None
-    image_size: Annotated[Word, _job("Image side in pixels: 384.", metavar="N")] = None
-    precision: Annotated[
-        Word,
-        _job(
-            "Numeric precision of training.",
-            metavar="auto|mixed|fp8|mxfp8|nvfp4|bf16|fp16|tf32|fp32",
-        ),
-    ] = None
-    method: Annotated[
-        Word, _job("Train all weights, or adapters only.", metavar="full|lora|qlora")
-    ] = None
-    lora_rank: Annotated[Word, _job("Rank of the adapters.", metavar="N")] = None
-    optimizer: Annotated[
-        Word, _job("Optimiser (its states need memory).", metavar="adamw|sgd|lamb|adafactor")
-    ] = None
-    sharding: Annotated[
-        Word,
-        _job("How weights are sharded over the GPUs.", metavar="|".join(SHARDINGS)),
-    ] = None
-    machines: Annotated[Word, _job("Use exactly this number of machines.", metavar="N")] = None
-    elastic: Annotated[
-        bool | None,
-        _job(
-            "Continue with fewer machines if possible, or run on all machines or none.",
-            "--elastic/--gang",
-        ),
-    ] = None
-    stack: Annotated[
-        Word,
-        _job(
-            "Training software: its name, a vendor's recipe, or scripts.",
-            metavar="NAME|tuned|typical",
-        ),
-    ] = None
-    image: Annotated[
-        Word,
-        _job(
-            "Container pulled at each start, or part of the machine image.", metavar="cold|prebuilt"
-        ),
-    ] = None
-    setup: Annotated[
-        Word, _job("Time from a machine's start to the first step: 5m.", metavar="TIME")
-    ] = None
+    PANEL: ClassVar = "The job"
+    model: Word = flag(
+        "MODEL", "Network: a known model such as Qwen/Qwen2.5-7B, or a config.json file."
+    )
+    examples: Word = flag("N", "Examples in the data set (one epoch).")
+    tokens: Word = flag("N", "Tokens to train on: 15T, 1e9.")
+    samples: Word = flag("N", "Samples to train on.")
+    epochs: Word = flag("N", "Passes over the data set.")
+    steps: Word = flag("N", "Optimiser steps.")
+    batch: Word = flag("N", 'Samples (or "4M tokens") per optimiser step.')
+    batch_per_gpu: Word = flag(
+        "N", "Samples per step and GPU; the global batch grows with the GPUs."
+    )
+    max_global_batch: Word = flag("N", "Largest global batch, with --batch-per-gpu.")
+    params: Word = flag("N", "Parameters of the network: 8B.")
+    seq_len: Word = flag("N", "Mean length of a sequence in tokens.")
+    image_size: Word = flag("N", "Image side in pixels: 384.")
+    precision: Word = flag(
+        "auto|mixed|fp8|mxfp8|nvfp4|bf16|fp16|tf32|fp32", "Numeric precision of training."
+    )
+    method: Word = flag("full|lora|qlora", "Train all weights, or adapters only.")
+    lora_rank: Word = flag("N", "Rank of the adapters.")
+    optimizer: Word = flag("adamw|sgd|lamb|adafactor", "Optimiser (its states need memory).")
+    sharding: Word = flag(SHARDINGS, "How weights are sharded over the GPUs.")
+    machines: Word = flag("N", "Use exactly this number of machines.")
+    elastic: bool | None = switch(
+        "Continue with fewer machines if possible, or run on all machines or none.",
+        "--elastic/--gang",
+        default=None,
+    )
+    stack: Word = flag(
+        "NAME|tuned|typical", "Training software: its name, a vendor's recipe, or scripts."
+    )
+    image: Word = flag(
+        "cold|prebuilt", "Container pulled at each start, or part of the machine image."
+    )
+    setup: Word = flag("TIME", "Time from a machine's start to the first step: 5m.")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFlags:
     """Which catalog is searched and how hard."""
 
-    catalog: Annotated[
-        Word,
-        _flag("Search", "Catalog folder, store, or https://…/manifest.json.", metavar="PATH"),
-    ] = None
-    max_age: Annotated[
-        Word, _flag("Search", "Exclude prices older than this: 30d.", metavar="TIME")
-    ] = None
-    prove: Annotated[
-        bool,
-        _flag(
-            "Search",
-            "Search until the best plan is proven; Ctrl-C stops with the best so far.",
-            "--prove",
-        ),
-    ] = False
-    verify: Annotated[
-        bool, _flag("Search", "Simulate the plans again with another seed.", "--verify")
-    ] = False
-    save_lp: Annotated[
-        Word, _flag("Search", "Write the linear program to FILE.", metavar="FILE")
-    ] = None
-    seed: Annotated[Word, _flag("Search", "Seed of the simulated runs (7).", metavar="N")] = None
-
-
-@dataclass(frozen=True, slots=True)
-class OutputFlags:
-    """How an answer is written."""
-
-    output: Annotated[
-        Word, _out("Output format.", "-o", "--output", metavar="table|json|csv|markdown")
-    ] = None
-    json: Annotated[bool, _out("Same as --output json.", "--json")] = False
-    quiet: Annotated[bool, _out("Print the plans only.", "-q", "--quiet")] = False
-    color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
+    PANEL: ClassVar = "Search"
+    catalog: Word = CATALOG
+    max_age: Word = flag("TIME", "Exclude prices older than this: 30d.")
+    prove: bool = switch("Search until the best plan is proven; Ctrl-C stops with the best so far.")
+    verify: bool = switch("Simulate the plans again with another seed.")
+    save_lp: Word = flag("FILE", "Write the linear program to FILE.")
+    seed: Word = flag("N", "Seed of the simulated runs (7).")
 
 
 @dataclass(frozen=True, slots=True)
 class PageFlags:
-    """How a list is written."""
+    """How a page is written."""
 
-    output: Annotated[Word, _out("Output format.", "-o", "--output", metavar="table|json")] = None
-    json: Annotated[bool, _out("Same as --output json.", "--json")] = False
-    color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
+    PANEL: ClassVar = "Output"
+    output: Word = flag(FORMATS, "Output format.", "-o", "--output")
+    json: bool = switch("Same as --output json.")
+    color: Word = flag(COLOURS, "Colour on the terminal.")
 
 
 @dataclass(frozen=True, slots=True)
-class SheetFlags:
-    """How a list is written that is a table of figures as well."""
+class OutputFlags(PageFlags):
+    """How an answer is written."""
 
-    output: Annotated[Word, _out("Output format.", "-o", "--output", metavar="table|json|csv")] = (
-        None
-    )
-    json: Annotated[bool, _out("Same as --output json.", "--json")] = False
-    color: Annotated[Word, _out("Colour on the terminal.", metavar="auto|always|never")] = None
+    quiet: bool = switch("Print the plans only.", "-q", "--quiet")
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFlags:
     """Which series of trace files are read."""
 
-    series: Annotated[
-        Words, _flag("Trace", "Only this series; * matches; repeatable.", metavar="NAME")
-    ] = None
+    PANEL: ClassVar = "Trace"
+    series: Words = flag("NAME", "Only this series; * matches; repeatable.")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFlags:
     """Where many pieces of work are done."""
 
-    workers: Annotated[
-        Word,
-        _flag(
-            "Workers",
-            "Processes of this machine that work (1; of batch and fleet one per core).",
-            metavar="N",
-        ),
-    ] = None
-    scheduler: Annotated[
-        Word,
-        _flag(
-            "Workers",
-            "Dask cluster that works: its scheduler's address, or local for one of these "
-            "processes.",
-            metavar="ADDRESS|local",
-        ),
-    ] = None
+    PANEL: ClassVar = "Workers"
+    workers: Word = flag(
+        "N", "Processes of this machine that work (1; of batch and fleet one per core)."
+    )
+    scheduler: Word = flag(
+        "ADDRESS|local",
+        "Dask cluster that works: its scheduler's address, or local for one of these processes.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFlags:
     """How much of an answer is shown."""
 
-    table: Annotated[bool, _out("All plans as a table, and what limits are worth.", "--table")] = (
-        False
-    )
-    top: Annotated[Word, _out("Number of plans of the table (5).", metavar="N")] = None
-    all_regions: Annotated[
-        bool, _out("The table with every region a plan could run in.", "--all-regions")
-    ] = False
-    explain: Annotated[Word, _out("Plan N term by term: why, risk, bill, proof.", metavar="N")] = (
-        None
-    )
-    currency: Annotated[
-        Word, _out("Show costs in this currency too, at your rate.", metavar="EUR=0.86")
-    ] = None
+    PANEL: ClassVar = "Output"
+    table: bool = switch("All plans as a table, and what limits are worth.")
+    top: Word = flag("N", "Number of plans of the table (5).")
+    all_regions: bool = switch("The table with every region a plan could run in.")
+    explain: Word = flag("N", "Plan N term by term: why, risk, bill, proof.")
+    currency: Word = flag("EUR=0.86", "Show costs in this currency too, at your rate.")
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFlags:
     """Files that show the answer or run the plan."""
 
-    report: Annotated[
-        Word, _out("Write the answer with charts as one HTML file.", metavar="FILE")
-    ] = None
+    PANEL: ClassVar = "Output"
+    report: Word = flag("FILE", "Write the answer with charts as one HTML file.")
 
-    write: Annotated[Word, _out("Write the files that run the plan.", metavar="DIR")] = None
-    to: Annotated[
-        Word, _out("Tool that will run the plan (skypilot).", metavar="|".join(TARGETS))
-    ] = None
+    write: Word = flag("DIR", "Write the files that run the plan.")
+    to: Word = flag(TARGETS, "Tool that will run the plan (skypilot).")
 
 
 F = TypeVar("F")

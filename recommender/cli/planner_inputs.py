@@ -1,6 +1,6 @@
 """One call of the planner: everything it needs, read from flags, settings and files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,17 +42,23 @@ if TYPE_CHECKING:
 class PlannerFlags:
     """The flags of one call that bear on the question."""
 
-    words: tuple[str, ...]
     limits: LimitFlags
     offers: OfferFlags
     own: OwnFlags
     job: JobFlags
     search: SearchFlags
+    words: tuple[str, ...] = ()
 
-    def over(self, settings: Mapping[str, str | tuple[str, ...]]) -> "PlannerFlags":
-        """These flags with settings laid under each of them."""
-        flags = (self.limits, self.offers, self.own, self.job, self.search)
-        return PlannerFlags(self.words, *(with_settings(each, settings) for each in flags))  # type: ignore[arg-type]
+    def over(
+        self, settings: Mapping[str, str | tuple[str, ...]], words: Sequence[str] | None
+    ) -> "PlannerFlags":
+        """These flags, about the job of some words, with settings laid under each of them."""
+        changed = {
+            each.name: with_settings(getattr(self, each.name), settings)
+            for each in fields(self)
+            if each.name != "words"
+        }
+        return replace(self, words=tuple(words or ()), **changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
@@ -23,6 +24,12 @@ _PATHS = ("auto", "object_store", "anchor", "memory_tier", "none")
 MAX_MACHINES = 1024  # a bigger cluster is no spot gang
 MIN_CONFIDENCE = 0.05  # a lower one is a typo: 0.95% for 95%
 MIN_MTBF_H, MAX_MTBF_H = 0.1, 8760.0  # six minutes, a year
+_chance = partial(
+    units.parse_share, zero=True, one=True, instead="write a share such as 80% or 0.8"
+)
+_done = partial(units.parse_share, zero=True, instead="write a share such as 40% or 0.4")
+_elapsed = partial(units.parse_duration, zero=True)
+_spent = partial(units.parse_money, zero=True)
 
 
 def limits_of(flags: LimitFlags, errors: ErrorCollector) -> Limits:
@@ -119,11 +126,6 @@ def _hours(word: str, name: str) -> float:
     return units.parse_count(word, name, most=MAX_MTBF_H, instead=instead)
 
 
-def _chance(word: str, name: str) -> float:
-    instead = "write a share such as 80% or 0.8"
-    return units.parse_share(word, name, zero=True, one=True, instead=instead)
-
-
 def progress_of(own: OwnFlags, errors: ErrorCollector) -> Progress:
     """What is already done and spent."""
     return Progress(
@@ -131,18 +133,6 @@ def progress_of(own: OwnFlags, errors: ErrorCollector) -> Progress:
         elapsed_s=errors.parse(own.elapsed, "--elapsed", _elapsed, 0.0),
         spent_usd=errors.parse(own.spent, "--spent", _spent, 0.0),
     )
-
-
-def _done(word: str, name: str) -> float:
-    return units.parse_share(word, name, zero=True, instead="write a share such as 40% or 0.4")
-
-
-def _elapsed(word: str, name: str) -> float:
-    return units.parse_duration(word, name, zero=True)
-
-
-def _spent(word: str, name: str) -> float:
-    return units.parse_money(word, name, zero=True)
 
 
 def check_job_flags(flags: JobFlags, own: OwnFlags, errors: ErrorCollector) -> None:

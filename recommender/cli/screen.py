@@ -3,15 +3,12 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from recommender.catalogs.frozen import dataclass
-
-if TYPE_CHECKING:
-    from recommender.report.layout import Block
 
 QUIET_S = 1.0  # what takes less shows nothing
 REDRAW_S = 0.1  # between two states of a bar
@@ -64,13 +61,6 @@ def _coloured(setting: str, terminal: bool, env: Mapping[str, str]) -> bool:
     if env.get("FORCE_COLOR"):
         return True
     return terminal and env.get("TERM") != "dumb"
-
-
-def write_blocks(blocks: "Iterable[Block]", on: Screen) -> None:
-    """Draw blocks on standard output; rich is loaded where something is drawn."""
-    from recommender.report.layout import drawn
-
-    write_text(drawn(blocks, on.width, on.colour))
 
 
 def write_text(text: str, stream: TextIO | None = None) -> None:

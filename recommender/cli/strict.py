@@ -17,29 +17,15 @@ from recommender.text import nearest, shown
 _PROBLEMS = "recommend.problems"
 HELP = ["-h", "--help", "--help-all"]
 _ALL = "recommend.help_all"
-PLANNING: tuple[str, ...] = (
-    "Limits (all must hold)",
-    "What may be rented",
-    "Your own figures",
-    "The job",
+PLANNING = (  # subjects of the flags that several commands share
+    *("Limits (all must hold)", "What may be rented", "Your own figures", "The job"),
+    *("Search", "Trace", "Workers", "Output"),
 )
-PLANNING += (
-    "Search",
-    "Trace",
-    "Workers",
-    "Output",
-)  # subjects of the flags that several commands share
 _MANY = 30  # flags of a command from which on `--help` shows the usual ones only
-USUAL: tuple[str, ...] = (
-    "--deadline",
-    "--budget",
-    "--hourly",
-    "--confidence",
-    "--provider",
-    "--gpu",
-    "--no-spot",
+USUAL = (
+    *("--deadline", "--budget", "--hourly", "--confidence", "--provider", "--gpu", "--no-spot"),
+    *("--quota", "--table", "--explain", "--json"),
 )
-USUAL += ("--quota", "--table", "--explain", "--json")
 # What other tools call some flags, and what to write instead.
 _ELSEWHERE = {
     "--spot": "--market spot",

@@ -19,16 +19,12 @@ from recommender.export.header import (
     saves_elsewhere_words,
     yours_words,
 )
-from recommender.export.machine_script import MACHINE, MachineSteps, machine_script
-from recommender.export.quoting import shell
-from recommender.export.start import SECRETS, start_line, usual_target
+from recommender.export.machine_script import MachineSteps, machine_script
+from recommender.export.quoting import assignment, shell
+from recommender.export.start import start_line, usual_target
+from recommender.export.templates import MACHINE, part, shell_function
 from recommender.export.train_command import changed_by_fallback
-from recommender.export.watch_script import (
-    Steps,
-    assignment,
-    shell_function,
-    watch_script,
-)
+from recommender.export.watch_script import Steps, watch_script
 from recommender.plan.plan import Fallback, Machines
 
 SCRIPT = "launch.sh"
@@ -36,40 +32,6 @@ _COUNTED = f"{SCRIPT} counts USD from the start of machines on; they end themsel
 _SECRETS_HOW = (
     f"{SCRIPT} puts those of your environment into the bucket ($NAME/secrets), from which machines "
     "read them, and removes them at the end"
-)
-RUN_KEY = "recommend-run"  # tag or label by which the machines of a run are found
-_EACH_PLACE = 'for place in "${%s[@]}"; do'
-_TRY = (
-    'echo "$NAME: asking for $count x $machine_type $market in $region $zone"',
-    "if start_machines; then return 0; fi",
-    'stop_machines "$run_tag" || true  # some of them may have started',
-)
-# Not with the boot file, which whoever may look at a machine can read.
-_PASS_SECRETS = (
-    "local name done=0",
-    f"for name in {' '.join(SECRETS)}; do",
-    '  if [ -n "${!name:-}" ]; then printf \'export %s=%q\\n\' "$name" "${!name}"; fi',
-    'done > "$secrets_file"',
-    'if [ -s "$secrets_file" ]; then put "$NAME/secrets" "$secrets_file" || done=1; fi',
-    ': > "$secrets_file"',
-    'return "$done"',
-)
-_ASK_TO_END = (
-    "# once they have saved and uploaded what they trained",
-    'echo asked > "$boot_file"',
-    'put "$NAME/end-$1" "$boot_file" || stop_machines "$1" || true',
-)
-# Of the region that holds the checkpoints: its name, and since when it has no machines.
-_GONE = (
-    'if [ -s "$held" ] && [ "$(wc -w < "$held")" -eq 1 ]; then',
-    '  echo "$(< "$held") $(date +%s)" > "$held"',
-    "fi",
-)
-_TOO_EARLY = (
-    "local last since",
-    '[ -s "$held" ] || return 1',
-    'read -r last since < "$held"',
-    '[ "$region" != "$last" ] && [ $(( $(date +%s) - since )) -lt "$MOVE_AFTER_S" ]',
 )
 
 
@@ -80,15 +42,10 @@ class CloudSteps:
     Machines of a phase ("plan" or "fallback") carry the tag $NAME-$began-$phase, `run_tag`.
     """
 
+    template: str  # has the rest of what it does
     remarks: tuple[str, ...]  # what the tool needs first
     setup: tuple[str, ...]  # variables, with what cannot be known named
     start: tuple[str, ...]  # $region $zone $machine_type $market $count $left_s $boot_file
-    running: tuple[str, ...]  # print the machines of `run_tag` that run or start, one a line
-    stop: tuple[str, ...]  # all of `run_tag`
-    upload_code: tuple[str, ...]  # the folder $code
-    show: tuple[str, ...]  # print a file of the bucket, by its key
-    put: tuple[str, ...]  # a file $2 to that key
-    drop: tuple[str, ...]  # the file of a key
     pass_on: tuple[str, ...] = ("CHECKPOINT_BUCKET",)  # variables that the machines get
 
 
@@ -146,27 +103,15 @@ def _network_words(run: RunDescription) -> tuple[str, ...]:
 
 
 def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
-    fallback = run.fallback
-    keep = (
-        *_keep("plan", run.machines, run.nodes, (), fallback is not None),
-        *(_GONE if run.plan.move_after_s else ()),
-        _EACH_PLACE % "PLACES",
-        '  read -r region zone <<< "$place"',
-        *(("  if is_too_early; then continue; fi",) if run.plan.move_after_s else ()),
-        *(f"  {line}" for line in (_TRY_AND_NOTE if run.plan.move_after_s else _TRY)),
-        "done",
-        "return 1",
-    )
+    fallback, moves = run.fallback, bool(run.plan.move_after_s)
+    keep = _keep("plan", run.machines, run.nodes, (), fallback is not None, moves)
     return Steps(
         setup=(*_setup(run), *cloud.setup, "", *_functions(cloud, fallback is not None))[:-1],
         keep_plan=keep,
-        stop_plan=(
-            'stop_machines "$NAME-$began-plan" || true',
-            'drop "$NAME/secrets" > /dev/null 2>&1 || true  # there may be none',
-        ),
-        state=_STATE,
+        stop_plan=part("launch.sh", "stop_plan"),
+        state=part("launch.sh", "state"),
         keep_fallback=() if fallback is None else _keep_fallback(run, fallback),
-        stop_fallback=('stop_machines "$NAME-$began-fallback" || true',),
+        stop_fallback=part("launch.sh", "stop_fallback"),
         let_plan_end=('ask_to_end "$NAME-$began-plan"',),
         let_fallback_end=('ask_to_end "$NAME-$began-fallback"',),
     )
@@ -175,51 +120,31 @@ def _steps(run: RunDescription, cloud: CloudSteps) -> Steps:
 def _keep_fallback(run: RunDescription, fallback: Fallback) -> tuple[str, ...]:
     machines = fallback.machines[0]
     changed = tuple(assignment(each.name, each.value) for each in changed_by_fallback(run))
-    return (
-        *_keep("fallback", machines, machines.count, changed, True),
-        _EACH_PLACE % "FALLBACK_PLACES",
-        '  read -r region zone <<< "$place"',
-        *(f"  {line}" for line in _TRY),
-        "done",
-        "return 1",
-    )
+    return _keep("fallback", machines, machines.count, changed, True, False)
 
 
 def _keep(
-    phase: str, machines: Machines, count: int, changed: tuple[str, ...], changes: bool
+    phase: str, machines: Machines, count: int, changed: tuple[str, ...], ends: bool, moves: bool
 ) -> tuple[str, ...]:
-    """Lines before a start; `changed` assigns variables that the plan's script has otherwise.
+    """Start what a phase lacks; `changed` assigns variables that the plan's script has otherwise.
 
-    With `changes` the machines may have been asked to end, for those of the other phase.
+    Where it `ends`, machines may have been asked to, for those of the other phase; where it
+    `moves`, the region that holds the checkpoints is noted.
     """
-    return (
-        "local place region zone",
-        f"local {assignment('machine_type', machines.instance_type)} "
-        f"market={machines.market.replace('_', '-')} "
-        f"count={count} run_tag=$NAME-$began-{phase}",
-        'stop_machines "$run_tag" || return 1  # what is left of a cluster that lost a machine',
-        *(('drop "$NAME/end-$run_tag" > /dev/null 2>&1 || true',) if changes else ()),
-        "upload_code && pass_secrets || return 1",
-        " ".join(('write_boot_file "$count"', *map(shell, changed))),
+    return part(
+        "launch.sh",
+        "keep",
+        MACHINE_TYPE=assignment("machine_type", machines.instance_type),
+        MARKET=machines.market.replace("_", "-"),
+        COUNT=count,
+        PHASE=phase,
+        DROP_END=part("launch.sh", "drop_end") if ends else (),
+        WRITE=" ".join(('write_boot_file "$count"', *map(shell, changed))),
+        PLACES="PLACES" if phase == "plan" else "FALLBACK_PLACES",
+        GONE=part("launch.sh", "gone") if moves else (),
+        TOO_EARLY=part("launch.sh", "skip_if_too_early") if moves else (),
+        TRY=part("launch.sh", "try_and_note" if moves else "try"),
     )
-
-
-_TRY_AND_NOTE = (
-    _TRY[0],
-    'if start_machines; then echo "$region" > "$held"; return 0; fi',
-    _TRY[2],
-)
-
-
-_STATE = (
-    "local ended tag=$NAME-$began-$phase machines",
-    'ended=$(show "$NAME/ended-$began" || true)',
-    'case "$ended" in done | failed | stopped) echo "$ended"; return ;; esac',
-    "# Where the cloud does not answer nothing is started twice.",
-    'if ! machines=$(running_machines "$tag"); then echo unknown; return; fi',
-    'if [ "$(grep -c . <<< "$machines")" -ge "$(nodes)" ]; then echo running; return; fi',
-    "echo missing",
-)
 
 
 def _setup(run: RunDescription) -> tuple[str, ...]:
@@ -258,7 +183,7 @@ def _move_after(run: RunDescription) -> tuple[str, ...]:
         f"{assignment('MOVE_AFTER_S', f'{move_after_s:.0f}')}  # in the region of the checkpoints "
         "before they move",
         'held="${STATE_DIR:-.}/.$NAME.region"',
-        *shell_function("is_too_early", _TOO_EARLY)[:-1],
+        *shell_function("is_too_early", part("launch.sh", "is_too_early"))[:-1],
     )
 
 
@@ -273,34 +198,23 @@ def _places(location: Location) -> tuple[str, ...]:
 
 
 def _functions(cloud: CloudSteps, has_fallback: bool) -> tuple[str, ...]:
-    passed = " ".join(f'"$(printf %q "${each}")"' for each in cloud.pass_on)
-    names = " ".join(f"{each}=%s" for each in cloud.pass_on)
-    return tuple(
-        line
-        for name, body in (
-            ("show", cloud.show),
-            ("put", cloud.put),
-            ("drop", cloud.drop),
-            ("pass_secrets", _PASS_SECRETS),
-            ("upload_code", cloud.upload_code),
-            ("start_machines", cloud.start),
-            ("running_machines", ("local run_tag=$1", *cloud.running)),
-            ("stop_machines", ("local run_tag=$1", *cloud.stop)),
-            *((("ask_to_end", _ASK_TO_END),) if has_fallback else ()),
-            (
-                "write_boot_file",
-                (
-                    "left_s=$(left_s)",
-                    "{",
-                    "  printf '#!/usr/bin/env bash\\nexport RUN_ID=%s RUN_TAG=%s' \\",
-                    '    "$began" "$run_tag"',
-                    '  printf \' LEFT_S=%s NNODES=%s\\n\' "$left_s" "$1"',
-                    f"  printf 'export {names}\\n' {passed}",
-                    "  if [ $# -gt 1 ]; then printf 'export %s\\n' \"${@:2}\"; fi",
-                    f'  cat "$here/{MACHINE}"',
-                    '} > "$boot_file"',
-                ),
-            ),
-        )
-        for line in shell_function(name, body)
+    file = cloud.template
+    boot = part(
+        "launch.sh",
+        "write_boot_file",
+        NAMES=" ".join(f"{each}=%s" for each in cloud.pass_on),
+        PASSED=" ".join(f'"$(printf %q "${each}")"' for each in cloud.pass_on),
     )
+    functions = {
+        "show": part(file, "bucket_show"),
+        "put": part(file, "put"),
+        "drop": part(file, "drop"),
+        "pass_secrets": part("launch.sh", "pass_secrets"),
+        "upload_code": part(file, "upload_code"),
+        "start_machines": cloud.start,
+        "running_machines": ("local run_tag=$1", *part(file, "running")),
+        "stop_machines": ("local run_tag=$1", *part(file, "stop")),
+        **({"ask_to_end": part("launch.sh", "ask_to_end")} if has_fallback else {}),
+        "write_boot_file": boot,
+    }
+    return tuple(line for name, body in functions.items() for line in shell_function(name, body))

@@ -24,8 +24,9 @@ from recommender.export.header import (
 from recommender.export.launchers import RankVariables
 from recommender.export.quoting import scalar
 from recommender.export.start import DSTACK_FILES, SECRETS, start_line
-from recommender.export.train_command import INSTALL_LINES, repeated_lines, variables
-from recommender.export.yaml_text import block, sequence
+from recommender.export.templates import part
+from recommender.export.train_command import repeated_lines, variables
+from recommender.export.yaml_text import sequence
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S
 from recommender.plan.as_run import WITH_VOLUMES
 from recommender.text import duration
@@ -39,7 +40,6 @@ _COUNTED = (
     "max_duration counts each start anew; USD are counted while it trains: boots and installations "
     "come on top. "
 )
-_PIP = 'if command -v uv > /dev/null; then pip() { uv pip "$@"; }; fi  # of dstack\'s image'
 _SECRETS_HOW = "dstack takes them from your environment, empty ones as not given"
 
 
@@ -50,58 +50,48 @@ def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
 
 
 def _volume(run: RunDescription) -> str:
-    lines = [
-        *commented([
-            f"{run.name}: the volume of {TASK}, kept when the run ends. Create it first, delete it "
-            "last:",
-            f"  dstack apply -f {VOLUME}",
-            f"  dstack volume delete {run.name}",
-        ]),
-        "type: volume",
-        f"name: {run.name}",
-        f"backend: {run.machines.provider}",
-        f"region: {scalar(run.locations[0].region)}",
-        *[f"availability_zone: {scalar(zone)}" for zone in run.locations[0].zones[:1]],
-        f"size: {run.disk_gb}GB",
-    ]  # fmt: skip
+    head = [
+        f"{run.name}: the volume of {TASK}, kept when the run ends. Create it first, delete it "
+        "last:",
+        f"  dstack apply -f {VOLUME}",
+        f"  dstack volume delete {run.name}",
+    ]
+    lines = part(
+        "dstack.yml",
+        "volume",
+        HEAD=commented(head),
+        NAME=run.name,
+        BACKEND=run.machines.provider,
+        REGION=scalar(run.locations[0].region),
+        ZONE=[f"availability_zone: {scalar(zone)}" for zone in run.locations[0].zones[:1]],
+        DISK_GB=run.disk_gb,
+    )
     return "\n".join(lines) + "\n"
 
 
 def _task(run: RunDescription, folder: str) -> str:
     first, place = run.machines, run.locations[0]
-    hours = math.ceil(run.longest_s / 3600.0)
-    lines = [
-        *commented(header(run, start_line(run.plan, "dstack", folder), _remarks(run))),
-        "type: task",
-        f"name: {run.name}",
-        f"nodes: {run.nodes}",
-        f"backends: {sequence([first.provider])}",
-        f"regions: {sequence([place.region])}",
-        *[f"availability_zones: {sequence([zone])}" for zone in place.zones[:1]],
-        f"instance_types: {sequence([first.instance_type])}",
-        f"spot_policy: {'spot' if first.market == 'spot' else 'on-demand'}",
-        "# image: YOUR-IMAGE  # else dstack's own, with CUDA and uv",
-        "resources:",
-        f"  gpu: {first.gpus}",
-        "# Started again after interruptions, and when there is no capacity.",
-        "retry:",
-        "  on_events: [no-capacity, interruption]",
-        f"  duration: {hours}h",
-        f"max_duration: {hours}h",
-        "# The folder of this file, with your training script; .gitignore applies.",
-        "files:",
-        f"  - .:{_CODE}",
-        f"working_dir: {_CODE}",
-        "volumes:",
-        f"  - name: {run.name}  # of {VOLUME}",
-        f"    path: {_MOUNT}",
-        "env:",
-    ]
-    for each in variables(run, f"{_MOUNT}/{run.name}"):
-        lines.append(f"  - {scalar(f'{each.name}={each.value}')}  # {each.meaning}")
-    lines += [f"  - {name}" for name in SECRETS]
-    commands = [_PIP, *INSTALL_LINES, *repeated_lines(run, _RANKS), 'exit "$code"']
-    lines += ["commands:", "  - |", *block(commands, "    ")]
+    stated = variables(run, f"{_MOUNT}/{run.name}")
+    named = [f"- {scalar(f'{each.name}={each.value}')}  # {each.meaning}" for each in stated]
+    lines = part(
+        "dstack.yml",
+        "task",
+        HEAD=commented(header(run, start_line(run.plan, "dstack", folder), _remarks(run))),
+        NAME=run.name,
+        NODES=run.nodes,
+        BACKENDS=sequence([first.provider]),
+        REGIONS=sequence([place.region]),
+        ZONES=[f"availability_zones: {sequence([zone])}" for zone in place.zones[:1]],
+        TYPES=sequence([first.instance_type]),
+        MARKET="spot" if first.market == "spot" else "on-demand",
+        GPUS=first.gpus,
+        HOURS=math.ceil(run.longest_s / 3600.0),
+        CODE=_CODE,
+        VOLUME=VOLUME,
+        MOUNT=_MOUNT,
+        VARIABLES=[*named, *(f"- {name}" for name in SECRETS)],
+        COMMANDS=(*part("train.sh", "install"), *repeated_lines(run, _RANKS)),
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -6,8 +6,7 @@ ends itself. Checkpoints go through `checkpoint_upload.py`.
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.checkpoint_upload import (
-    ROOT,
-    commands_of,
+    bucket_template,
     disk_lines,
     function_lines,
     training_lines,
@@ -15,59 +14,49 @@ from recommender.export.checkpoint_upload import (
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
 from recommender.export.launchers import RankVariables
-from recommender.export.train_command import (
-    CAPPED,
-    INSTALL_LINES,
-    changed_by_fallback,
-    variables,
-)
-from recommender.export.watch_script import assignment, shell_function
+from recommender.export.quoting import assignment
+from recommender.export.templates import ASKED, ROOT, part, shell_function
+from recommender.export.train_command import changed_by_fallback, variables
 
-MACHINE = "machine.sh"
-ASKED = "/tmp/asked-to-end"  # by launch.sh, because others take over
 _RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE")
 
 
 @dataclass(frozen=True, slots=True)
 class MachineSteps:
-    """What a cloud does on its machines, as lines of bash."""
+    """What a cloud does on its machines: its template, unless lines of bash are given."""
 
-    itself: tuple[str, ...]  # what `end_machine` and the rank need to know of this machine
-    setup: tuple[str, ...]  # tools that the image may lack
-    rank: tuple[str, ...]  # sets NODE_RANK
-    master: tuple[str, ...]  # sets MASTER_ADDR
-    end_machine: tuple[str, ...]  # no longer paid for after it
+    template: str
+    rank: tuple[str, ...] = ()  # sets NODE_RANK
+    master: tuple[str, ...] = ()  # sets MASTER_ADDR
 
 
 def machine_script(run: RunDescription, steps: MachineSteps) -> str:
     """The whole script; what is only known at the start is set in lines before it."""
-    lines = [
-        "#!/usr/bin/env bash",
-        *commented(_head(run)),
-        "",
-        "set -euo pipefail",
-        *_environment_lines(run),
-        *disk_lines(run),
-        *function_lines(run.machines),
-        *shell_function("end_machine", steps.end_machine),
-        *_boot_lines(run, steps),
-        'echo "$RUN_ID" > "$CHECKPOINT_DIR/began"  # the cap counts from the first start',
-        *training_lines(run, _RANKS, "" if run.fallback is None else ASKED),
-        f"case \"$code\" in 0) ended='done' ;; {CAPPED}) ended=stopped ;; esac",
-    ]
+    file, has_fallback = steps.template, run.fallback is not None
+    given_up = part("machine.sh", "given_up") if has_fallback else ()
+    lines = part(
+        "machine.sh",
+        "script",
+        HEAD=commented(_head(run)),
+        ENVIRONMENT=_environment_lines(run),
+        DISK=disk_lines(run),
+        FUNCTIONS=function_lines(run.machines),
+        END_MACHINE=shell_function("end_machine", part(file, "machine_end_machine")),
+        ITSELF=part(file, "machine_itself"),
+        SETUP=(*part(file, "machine_setup"), *part(bucket_template(run.machines), "bucket_setup")),
+        RANK=steps.rank or part(file, "machine_rank"),
+        FINISH=shell_function("finish", (*given_up, *part("machine.sh", "finish"))),
+        MASTER=steps.master or part(file, "machine_master"),
+        INSTALL=part("train.sh", "install"),
+        END_IF_ASKED=part("machine.sh", "end_if_asked") if has_fallback else (),
+        TRAIN=training_lines(run, _RANKS, ASKED if has_fallback else ""),
+    )
     return "\n".join(lines) + "\n"
 
 
-def _environment_lines(run: RunDescription) -> list[str]:
+def _environment_lines(run: RunDescription) -> tuple[str, ...]:
     """What the training script finds in its environment."""
-    lines = [
-        ': "${RUN_ID:?}" "${LEFT_S:?}" "${NNODES:?}" "${CHECKPOINT_BUCKET:?}"',
-        "export HOME=${HOME:-/root}  # startup scripts have none",
-        "# Where the images of the clouds keep PyTorch.",
-        'export PATH="/opt/pytorch/bin:/opt/conda/bin:$PATH"',
-        assignment("NAME", run.name),
-    ]
-    changed = {each.name for each in changed_by_fallback(run)}
+    lines, changed = [], {each.name for each in changed_by_fallback(run)}
     for each in variables(run, f"{ROOT}/{run.name}"):
         lines.append(f"# {each.meaning}")
         value = assignment(each.name, each.value)
@@ -75,38 +64,13 @@ def _environment_lines(run: RunDescription) -> list[str]:
             lines.append(f'[ -n "${{{each.name}:-}}" ] || export {value}')
         else:
             lines.append(f"export {value}")
-    return [
-        *lines,
-        "# What your script leaves here is in the bucket at the end.",
-        f"export OUTPUT_DIR={ROOT}/{run.name}",
-    ]
-
-
-def _boot_lines(run: RunDescription, steps: MachineSteps) -> list[str]:
-    """From the first boot to the start of training: its end, its rank, its code."""
-    return [
-        *steps.itself,
-        "# Whatever happens below, this machine ends when the time of the run is over.",
-        '(sleep "$LEFT_S"; end_machine) &',
-        *steps.setup,
-        *commands_of(run.machines).setup,
-        *steps.rank,
-        *shell_function("finish", (*(() if run.fallback is None else _GIVEN_UP), *_FINISH)),
-        "ended=failed  # unless training ends well",
-        "trap finish EXIT",
-        "# An interrupted machine ends while it sleeps, and nothing has failed.",
-        "trap 'sleep 600' TERM",
-        *steps.master,
-        "export NODE_RANK MASTER_ADDR",
-        "GPUS_PER_NODE=$(nvidia-smi -L | wc -l)",
-        "export GPUS_PER_NODE",
-        'get_folder "$NAME/code"',
-        'cd "$OUTPUT_DIR/code"',
-        *INSTALL_LINES,
-        'eval "$(show "$NAME/secrets" || true)"  # of your environment, by launch.sh',
-        *(() if run.fallback is None else _END_IF_ASKED),
-        "",
-    ]
+    return part(
+        "machine.sh",
+        "environment",
+        NAME=assignment("NAME", run.name),
+        VARIABLES=lines,
+        FOLDER=f"{ROOT}/{run.name}",
+    )
 
 
 def _head(run: RunDescription) -> list[str]:
@@ -114,29 +78,3 @@ def _head(run: RunDescription) -> list[str]:
         f"{run.name}: what each machine runs from its first boot. launch.sh sends it, with the "
         "lines above it that set RUN_ID, LEFT_S, NNODES and CHECKPOINT_BUCKET.",
     ]
-
-
-_END_IF_ASKED = (
-    'if [ -n "${RUN_TAG:-}" ]; then',
-    '  (until [ -n "$(show "$NAME/end-$RUN_TAG" || true)" ]; do sleep 30; done',
-    f"  touch {ASKED}; pkill -TERM -s 0 -x timeout || true) &",
-    "fi",
-)
-_GIVEN_UP = (f"if [ -e {ASKED} ]; then end_machine; return; fi  # the job goes on elsewhere",)
-# The first machine waits an hour for what the others have to upload; then launch.sh stops all.
-_FINISH = (
-    'put_folder "$NAME" || true',
-    'echo "$ended" > "$OUTPUT_DIR/ended-$RUN_ID-$NODE_RANK"',
-    'put_file "$NAME/ended-$RUN_ID-$NODE_RANK" || true',
-    'if [ "$NODE_RANK" = 0 ]; then',
-    "  local rank tries=0",
-    "  for ((rank = 1; rank < NNODES; rank++)); do",
-    '    until [ -n "$(show "$NAME/ended-$RUN_ID-$rank")" ] || [ "$((tries++))" -ge 360 ]; do',
-    "      sleep 10",
-    "    done",
-    "  done",
-    '  echo "$ended" > "$OUTPUT_DIR/ended-$RUN_ID"',
-    '  put_file "$NAME/ended-$RUN_ID" || true',
-    "fi",
-    "end_machine",
-)

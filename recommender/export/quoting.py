@@ -23,6 +23,11 @@ def shell(value: str | int | float) -> str:
     return f"${_escaped(text, _SINGLE)}" if has_control(text) else shlex.quote(text)
 
 
+def assignment(name: str, value: str | int | float) -> str:
+    """A variable of bash, quoted."""
+    return f"{name}={shell(value)}"
+
+
 def scalar(value: str | int | float | bool) -> str:
     """A value of YAML on one line, also inside of a list or mapping."""
     if not isinstance(value, str):

@@ -15,9 +15,11 @@ SkyPilot's rules, as its code of version 0.14.1 has them (read 2026-11-23):
   runs tasks side by side, but recovers each alone).
 """
 
+from collections.abc import Sequence
+
 from recommender.catalogs.provider_info import ANY_REGION
 from recommender.catalogs.registry import OWN
-from recommender.export.checkpoint_upload import ROOT, commands_of, task_lines, upload_words
+from recommender.export.checkpoint_upload import bucket_template, task_lines, upload_words
 from recommender.export.description import Location, RunDescription
 from recommender.export.files import ExportFile
 from recommender.export.header import (
@@ -36,9 +38,10 @@ from recommender.export.header import (
 )
 from recommender.export.launchers import RankVariables
 from recommender.export.start import SECRETS, bucket_keys, bucket_names, sky_name, start_line
-from recommender.export.train_command import INSTALL_LINES, variables
-from recommender.export.watch_script import Steps, shell_function, watch_script
-from recommender.export.yaml_text import block, environment, inline
+from recommender.export.templates import ROOT, part
+from recommender.export.train_command import variables
+from recommender.export.watch_script import Steps, watch_script
+from recommender.export.yaml_text import environment, inline
 from recommender.plan.as_run import LIST_ENDS_ON_DEMAND, NO_SWITCH
 from recommender.plan.plan import Machines
 from recommender.plan.sky_clouds import CLUSTERS, CONTROLLER, DISKS, SPOT, lacks
@@ -60,29 +63,6 @@ _CARDS_OF_AWS = (
 _CARDS = (
     "Fast network cards of several machines (GPUDirect, InfiniBand), which the estimate counts on "
     "where the type has them, are as SkyPilot's image has them: look at its network_tier."
-)
-_JOB_STATE = """
-here=$(dirname "$0")
-job_state() {  # of the newest managed job of this name
-  sky jobs queue --all -o json | python3 -c '
-import json, sys
-jobs = [job for job in json.load(sys.stdin) if job["job_name"] == sys.argv[1]]
-newest = max(jobs, key=lambda job: job["job_id"], default={})
-print(str(newest.get("status", "NONE")).rpartition(".")[2])' "$1"
-}
-start_job() {
-  local secret secrets=()
-  for secret in SECRETS; do
-    if [ -n "${!secret:-}" ]; then secrets+=(--secret "$secret"); fi
-  done
-  sky jobs launch --yes --detach-run --name "$1" NAMED "${secrets[@]}" "$2"
-}
-"""
-_NO_SPOT = (
-    "# SkyPilot has looked for machines for as long as it takes to ask at all places.",
-    'if [ "$current" != waiting ]; then since=""; return 1; fi',
-    "since=${since:-$(date +%s)}",
-    '[ $(( $(date +%s) - since )) -ge "$ROUND_S" ] && since=""',
 )
 
 
@@ -125,31 +105,24 @@ def _missing(run: RunDescription) -> str:
 
 def _job(run: RunDescription, folder: str) -> str:
     """The job on the plan's own machines."""
-    lines = commented(header(run, start_line(run.plan, "skypilot", folder), _remarks(run)))
-    resources = [
-        "resources:",
-        *_recovery(run),
-        "  # Tried in this order, at every start and recovery.",
-        "  ordered:",
-    ]
+    head = commented(header(run, start_line(run.plan, "skypilot", folder), _remarks(run)))
     entries = [each for location in run.locations for each in _entries(run.machines, location)]
-    resources += [f"    - {each}" for each in dict.fromkeys(entries)]
-    resources += _last_resort(run)
-    return _text(run, run.name, run.nodes, lines, resources)
+    listed = [*(f"- {each}" for each in dict.fromkeys(entries)), *_last_resort(run)]
+    order = ("# Tried in this order, at every start and recovery.",)
+    return _text(run, run.name, run.nodes, head, order, listed)
 
 
 def _on_demand_job(run: RunDescription) -> str:
     """The job on the fallback's machines."""
-    assert run.on_fallback is not None
-    first = run.on_fallback.machines
-    lines = commented([
-        f"{run.name}: the fallback of {JOB}, {machines_words(run.on_fallback)}.",
+    later = run.on_fallback
+    assert later is not None
+    head = commented([
+        f"{run.name}: the fallback of {JOB}, {machines_words(later)}.",
         f"{SCRIPT} starts it when the plan's policy says so; it resumes from the checkpoints of "
         "the first job.",
     ])  # fmt: skip
-    resources = ["resources:", *_recovery(run), "  ordered:"]
-    resources += [f"    - {entry}" for entry in _fallback_entries(run.on_fallback)]
-    return _text(run.on_fallback, f"{run.name}-on-demand", first.count, lines, resources)
+    listed = [f"- {entry}" for entry in _fallback_entries(later)]
+    return _text(later, f"{run.name}-on-demand", later.machines.count, head, (), listed)
 
 
 def _script_head(run: RunDescription, folder: str) -> list[str]:
@@ -168,11 +141,16 @@ def _script_head(run: RunDescription, folder: str) -> list[str]:
 def _setup(run: RunDescription) -> tuple[str, ...]:
     """What names the bucket, and how SkyPilot is asked."""
     names = bucket_names(run.machines)
-    asked = [f': "${{{each}:?export {each}={word} first}}"' for each, word in names.items()]
-    flags = " ".join(f"--env {each}" for each in names)
-    secrets = " ".join(_secrets(run))
-    state = _JOB_STATE.strip().replace("NAMED", flags).replace("SECRETS", secrets).splitlines()
-    return (state[0], *asked, f"export {' '.join(names)}", *state[1:])
+    return part(
+        "sky.sh",
+        "setup",
+        ASKED_FOR=[f': "${{{each}:?export {each}={word} first}}"' for each, word in names.items()],
+        BUCKET=" ".join(names),
+        SECRETS_GIVEN=" ".join(_secrets(run)),
+        NAMED=" ".join(f"--env {each}" for each in names),
+        ROUND_S=f"{failover_round_s(len(run.plan.sites)):.0f}",
+        SHOW=part(bucket_template(run.machines), "bucket_show"),
+    )
 
 
 def _secrets(run: RunDescription) -> tuple[str, ...]:
@@ -181,40 +159,16 @@ def _secrets(run: RunDescription) -> tuple[str, ...]:
 
 def _steps(run: RunDescription) -> Steps:
     return Steps(
-        setup=(
-            *_setup(run),
-            f'ROUND_S={failover_round_s(len(run.plan.sites)):.0f} since=""',
-            'owed=""  # an on-demand job that was to be started',
-            *shell_function("show", commands_of(run.machines).show)[:-1],
-        ),
+        setup=_setup(run),
         keep_plan=(f'start_job "$NAME-$began-plan" "$here/{JOB}"',),
         stop_plan=('sky jobs cancel --yes --graceful --name "$NAME-$began-plan" || true',),
         keep_fallback=(f'start_job "$NAME-$began-fallback" "$here/{ON_DEMAND}" && owed=""',),
         stop_fallback=('sky jobs cancel --yes --graceful --name "$NAME-$began-fallback" || true',),
         let_plan_end=("stop_plan", "owed=yes"),
         let_fallback_end=("stop_fallback",),
-        state=(
-            'case "$(job_state "$NAME-$began-$phase")" in',
-            '  SUCCEEDED) echo "done" ;;',
-            "  NONE) echo missing ;;",
-            '  FAILED* | CANCELLED) if [ -n "$owed" ]; then echo missing; else echo failed; fi ;;',
-            "  RUNNING) echo running ;;",
-            "  *) echo waiting ;;",
-            "esac",
-        ),
-        no_spot=_NO_SPOT,
+        state=part("sky.sh", "state"),
+        no_spot=part("sky.sh", "no_spot"),
     )
-
-
-def _recovery(run: RunDescription) -> list[str]:
-    return [
-        "  # Interruptions are always recovered from. An error ends the job, as the cap does: the",
-        "  # commands below try crashes again, on the machines that there are.",
-        "  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 0}",
-        "  # image_id: docker:YOUR-IMAGE  # else SkyPilot's own, with conda and drivers",
-        f"  disk_size: {run.disk_gb}",
-        *(["  disk_tier: high  # checkpoints are written to it"] if _has_fast_disk(run) else []),
-    ]
 
 
 def _has_fast_disk(run: RunDescription) -> bool:
@@ -262,8 +216,8 @@ def _last_resort(run: RunDescription) -> list[str]:
         "no place has spot, and kept."
     )
     return [
-        *(f"    {line}" for line in commented([words])),
-        *(f"    # - {each}" for each in entries),
+        *commented([words]),
+        *(f"# - {each}" for each in entries),
     ]
 
 
@@ -310,18 +264,25 @@ def _remarks(run: RunDescription) -> tuple[str, ...]:
     return (*found, cap_words(run, cap, _COUNTED))
 
 
-def _text(run: RunDescription, name: str, nodes: int, head: list[str], resources: list[str]) -> str:
-    lines = [*head, f"name: {name}", f"num_nodes: {nodes}", "", *resources, "", "envs:"]
-    lines += environment(variables(run, f"{ROOT}/{run.name}"))
-    lines += [
-        "  # Yours: sky jobs launch --env CHECKPOINT_BUCKET=...",
-        *(f"  {name}: null" for name in bucket_names(run.machines)),
-        "",
-        "# Given by name: sky jobs launch --secret NAME.",
-        "secrets:",
-        *(f'  {name}: ""' for name in _secrets(run)),
-    ]
-    lines += ["", "# The folder with your training script.", "workdir: .", ""]
-    lines += ["setup: |", *block(["set -e", *INSTALL_LINES])]
-    lines += ["", "run: |", *block(task_lines(run, _RANKS))]
+def _text(
+    run: RunDescription, name: str, nodes: int, head: list[str], order: Sequence[str],
+    entries: list[str],
+) -> str:  # fmt: skip
+    tier = ("disk_tier: high  # checkpoints are written to it",) if _has_fast_disk(run) else ()
+    lines = part(
+        "sky.yaml",
+        "job",
+        HEAD=head,
+        NAME=name,
+        NODES=nodes,
+        DISK_GB=run.disk_gb,
+        DISK_TIER=tier,
+        ORDER=order,
+        ENTRIES=entries,
+        VARIABLES=environment(variables(run, f"{ROOT}/{run.name}")),
+        BUCKET=[f"{name}: null" for name in bucket_names(run.machines)],
+        SECRETS_GIVEN=[f'{name}: ""' for name in _secrets(run)],
+        INSTALL=part("train.sh", "install"),
+        RUN=task_lines(run, _RANKS),
+    )
     return "\n".join(lines) + "\n"

@@ -20,8 +20,8 @@ from recommender.export.header import (
 )
 from recommender.export.launchers import RankVariables
 from recommender.export.start import start_line
-from recommender.export.train_command import run_lines, variables
-from recommender.export.watch_script import assignment
+from recommender.export.templates import part
+from recommender.export.train_command import exports, run_lines
 
 SCRIPT = "train.sbatch"
 _RANKS = RankVariables("$SLURM_NNODES", "$SLURM_NODEID", "$MASTER_ADDR", "$SLURM_GPUS_ON_NODE")
@@ -30,20 +30,17 @@ _RANKS = RankVariables("$SLURM_NNODES", "$SLURM_NODEID", "$MASTER_ADDR", "$SLURM
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The batch job."""
     head = commented(header(run, start_line(run.plan, "slurm", folder), _remarks(run)))
-    lines = ["#!/bin/bash", *_directives(run), *head, ""]
-    for each in variables(run, f"$HOME/checkpoints/{run.name}"):
-        value = assignment(each.name, each.value)
-        if each.name == "CHECKPOINT_DIR":  # yours where it is set
-            value = f'{each.name}="${{{each.name}:-{each.value}}}"'
-        lines += [f"# {each.meaning}", f"export {value}"]
-    lines += [
-        'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
-        "export MASTER_ADDR",
-        "# Every node runs the lines up to EOF.",
-        "srun --ntasks-per-node=1 --kill-on-bad-exit=1 bash -s <<'EOF'",
-        *run_lines(run, _RANKS),
-        "EOF",
-    ]
+    lines = part(
+        SCRIPT,
+        "script",
+        HEAD=head,
+        NAME=run.name,
+        NODES=run.nodes,
+        GPUS=run.machines.gpus,
+        MINUTES=math.ceil(run.longest_s / 60.0),
+        VARIABLES=exports(run, f"$HOME/checkpoints/{run.name}"),
+        RUN=run_lines(run, _RANKS),
+    )
     return (ExportFile(SCRIPT, "\n".join(lines) + "\n"),)
 
 
@@ -52,21 +49,6 @@ def why_not(run: RunDescription) -> str:
     if run.mixed:
         return "one batch job has nodes of one kind, and this plan mixes them; use --to torchrun"
     return ""
-
-
-def _directives(run: RunDescription) -> list[str]:
-    minutes = math.ceil(run.longest_s / 60.0)
-    return [
-        f"#SBATCH --job-name={run.name}",
-        f"#SBATCH --nodes={run.nodes}",
-        "#SBATCH --ntasks-per-node=1",
-        f"#SBATCH --gpus-per-node={run.machines.gpus}",
-        "#SBATCH --exclusive",
-        f"#SBATCH --time={minutes}",
-        "#SBATCH --requeue",
-        "#SBATCH --open-mode=append",
-        f"#SBATCH --output={run.name}-%j.log",
-    ]
 
 
 def _remarks(run: RunDescription) -> tuple[str, ...]:

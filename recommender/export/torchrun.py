@@ -14,8 +14,8 @@ from recommender.export.header import (
 )
 from recommender.export.launchers import RankVariables
 from recommender.export.start import start_line
-from recommender.export.train_command import run_lines, variables
-from recommender.export.watch_script import assignment
+from recommender.export.templates import part
+from recommender.export.train_command import exports, run_lines
 from recommender.plan.plan import Machines
 
 SCRIPT = "train.sh"
@@ -25,19 +25,14 @@ _RANKS = RankVariables("$NNODES", "$NODE_RANK", "$MASTER_ADDR", "$GPUS_PER_NODE"
 def files(run: RunDescription, folder: str) -> tuple[ExportFile, ...]:
     """The script of one node."""
     head = commented(header(run, start_line(run.plan, "torchrun", folder), _remarks(run)))
-    lines = ["#!/usr/bin/env bash", *head, ""]
-    lines += [
-        f"export NNODES=${{NNODES:-{run.nodes}}}",
-        "export NODE_RANK=${NODE_RANK:-0}  # 0 on the first machine, then 1, 2, ...",
-        "export MASTER_ADDR=${MASTER_ADDR:-localhost}  # address of the first machine",
-        "GPUS_PER_NODE=${GPUS_PER_NODE:-$(nvidia-smi -L | wc -l)}",
-    ]
-    for each in variables(run, f"/mnt/checkpoints/{run.name}"):
-        value = assignment(each.name, each.value)
-        if each.name == "CHECKPOINT_DIR":  # yours where it is set
-            value = f"{each.name}=${{{each.name}:-{each.value}}}"
-        lines += [f"# {each.meaning}", f"export {value}"]
-    lines += ["", *run_lines(run, _RANKS)]
+    lines = part(
+        "torchrun.sh",
+        "script",
+        HEAD=head,
+        NODES=run.nodes,
+        VARIABLES=exports(run, f"/mnt/checkpoints/{run.name}"),
+        RUN=run_lines(run, _RANKS),
+    )
     return (ExportFile(SCRIPT, "\n".join(lines) + "\n", True),)
 
 

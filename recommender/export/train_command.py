@@ -9,15 +9,12 @@ import re
 
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
-from recommender.export.helper import HELPER
 from recommender.export.launchers import RankVariables, launch_lines, named_by_user
-from recommender.export.start import SECRETS
+from recommender.export.quoting import assignment
+from recommender.export.templates import part
 from recommender.performance.checkpoint_transfer import KEPT
 from recommender.plan.plan import StepSplit
 
-SCRIPT = "/tmp/train.sh"  # where a machine has the commands to start again
-PAID = "paid_minutes"  # file of CHECKPOINT_DIR: a line for each minute, the price of an hour
-CAPPED = 124  # exit status of a run at its cap, as of timeout(1): nothing starts it again
 # What is written last: by the Trainer (trainer.py, `_save_checkpoint`), by accelerate as scripts of
 # diffusers use it (checkpointing.py, `save_accelerator_state`), by recommender.train.
 _LAST_FILES = ("trainer_state.json", "random_states_0.pkl", "complete.json")
@@ -122,6 +119,17 @@ def _sharding(step: StepSplit) -> str:
     return re.sub(" × |, ", "-", step.sharding).replace(" ", "").lower()
 
 
+def exports(run: RunDescription, checkpoint_dir: str) -> list[str]:
+    """The plan's choices as lines of bash; the folder of checkpoints is the user's where set."""
+    lines = []
+    for each in variables(run, checkpoint_dir):
+        value = assignment(each.name, each.value)
+        if each.name == "CHECKPOINT_DIR":
+            value = f'{each.name}="${{{each.name}:-{each.value}}}"'
+        lines += [f"# {each.meaning}", f"export {value}"]
+    return lines
+
+
 def newest_complete(*kinds: str, last_file: str = "") -> list[str]:
     """A pipeline that prints the newest checkpoint, of folders KIND-STEP, with its last file."""
     folders = " -o ".join(f'-path "$CHECKPOINT_DIR/{kind}-*"' for kind in kinds)
@@ -134,96 +142,24 @@ def newest_complete(*kinds: str, last_file: str = "") -> list[str]:
     ]
 
 
-_BEGAN_LINES = (
-    "# The cap counts from the first start, through all restarts.",
-    'mkdir -p "$CHECKPOINT_DIR"',
-    f'began="$CHECKPOINT_DIR/began" paid="$CHECKPOINT_DIR/{PAID}"',
-    '[ -s "$began" ] || date +%s > "$began"',
-    'left=$(( $(cat "$began") + LONGEST_RUN_S - $(date +%s) ))',
-)
-_BUDGET_LINES = (
-    'touch "$paid"',
-    'left=$(awk -v left="$left" -v most="$BUDGET_USD" -v price="$USD_PER_HOUR" \\',
-    "  '{ most -= $1 / 60 }",
-    '  END { paid = most / price * 3600; printf "%d", (paid < left ? paid : left) }\' "$paid")',
-)
-_CAP_LINES = (
-    "left=$(( left - ${UPLOAD_S:-0} ))  # for the upload of the last checkpoint",
-    'if [ "$left" -le 0 ]; then',
-    '  echo "stopped for good by a cap; to start over remove $began and $paid" >&2',
-    f"  exit {CAPPED}",
-    "fi",
-)
-# A price has to be written in one piece: a machine may go at any moment.
-_COUNT_LINES = (
-    "(",
-    "  while sleep 60 > /dev/null 2>&1; do",
-    '    echo "$USD_PER_HOUR" >> "$paid" || echo "$paid was not written" >&2',
-    '    late=$(( $(date +%s) - $(cat "$began") - WARN_AFTER_S ))',
-    '    if [ "$late" -ge 0 ] && [ "$late" -lt 60 ]; then',
-    '      echo "warning: 99 runs in 100 were expected to be done by now" >&2',
-    "    fi",
-    "  done",
-    ") &",
-    "counting=$!",
-    "trap 'kill \"$counting\" 2> /dev/null || true' EXIT",
-)
-_RESUME_LINES = (
-    "# Resume from the newest checkpoint that is complete; at the first start there is none.",
-    "newest=$(",
-    *(f"  {line}" for line in newest_complete("checkpoint")),
-    ")",
-)
-
-_ENVIRONMENT_LINES = (
-    f"for name in {' '.join(SECRETS)}; do",
-    '  if [ -z "${!name:-}" ]; then unset "$name"; fi  # not given',
-    "done",
-    "# recommender.train, where it lies beside these files.",
-    f'helper=$(find "$PWD" -maxdepth 2 -name {HELPER} | head -n 1)',
-    'export PYTHONPATH="$helper${PYTHONPATH:+:$PYTHONPATH}"',
-)
-INSTALL_LINES = (
-    "# Your packages, torch among them: of conda, then of pip.",
-    "if [ -f environment.yml ]; then conda env update --name base --file environment.yml; fi",
-    "if [ -f requirements.txt ]; then pip install -r requirements.txt; fi",
-)
-
-
-def run_lines(run: RunDescription, ranks: RankVariables) -> list[str]:
+def run_lines(run: RunDescription, ranks: RankVariables) -> tuple[str, ...]:
     """The commands of one machine, as lines of bash; variables are set before them."""
-    return [
-        "set -euo pipefail",
-        *_BEGAN_LINES,
-        *(() if run.budget_usd is None else _BUDGET_LINES),
-        *_CAP_LINES,
-        *_RESUME_LINES,
-        f'if [ "{ranks.rank}" = 0 ]; then',
-        *(f"  {line}" for line in _COUNT_LINES),
-        "fi",
-        *_ENVIRONMENT_LINES,
-        *launch_lines(run.job.software, ranks),
-    ]
+    return part(
+        "train.sh",
+        "run",
+        BUDGET=() if run.budget_usd is None else part("train.sh", "budget"),
+        NEWEST=newest_complete("checkpoint"),
+        RANK=ranks.rank,
+        LAUNCH=launch_lines(run.job.software, ranks),
+    )
 
 
 def repeated_lines(
     run: RunDescription, ranks: RankVariables, again: tuple[str, ...] = (), asked: str = ""
-) -> list[str]:
+) -> tuple[str, ...]:
     """The commands in a loop that ends when they end well or at the cap, with their status `code`.
 
     `again` is done before each new start; where the file `asked` is there they end as at the cap.
     """
-    return [
-        f"cat > {SCRIPT} <<'EOF'",
-        *run_lines(run, ranks),
-        "EOF",
-        "# A crash of the script is tried again, as often as three times.",
-        "for _ in 1 2 3 4; do",
-        "  code=0",
-        f"  bash {SCRIPT} || code=$?",
-        *((f"  if [ -e {asked} ]; then code={CAPPED}; fi",) if asked else ()),
-        f'  if [ "$code" -eq 0 ] || [ "$code" -eq {CAPPED} ]; then break; fi',
-        "  sleep 60",
-        *(f"  {line}" for line in again),
-        "done",
-    ]
+    ended = part("train.sh", "ended_if_asked", FILE=asked) if asked else ()
+    return part("train.sh", "repeated", RUN=run_lines(run, ranks), ENDED=ended, AGAIN=again)

@@ -10,11 +10,12 @@ import math
 from recommender.catalogs.frozen import dataclass
 from recommender.export.description import RunDescription
 from recommender.export.header import commented
-from recommender.export.quoting import shell
-from recommender.export.train_command import CAPPED
+from recommender.export.quoting import assignment
+from recommender.export.templates import part, shell_function
 
 # Besides its upload: to see the request, the last save, and the 30 s that torchrun gives processes.
 SAVED_S = 600  # assumed (2026-11)
+_POLICY = ("choice", "go_on_demand", "go_back", "spot_is_there")
 _NOT_STARTED = 'echo "$NAME: not started, tried again" >&2'
 
 
@@ -35,26 +36,39 @@ class Steps:
 
 def watch_script(run: RunDescription, steps: Steps, head: list[str]) -> str:
     """The whole script; `head` is its header."""
-    lines = ["#!/usr/bin/env bash", *commented(head), "", "set -euo pipefail", *_figures(run)]
-    lines += ["", *steps.setup, ""]
-    lines += shell_function("keep_plan", steps.keep_plan)
-    lines += shell_function("stop_plan", steps.stop_plan)
-    lines += shell_function("state", steps.state)
-    if run.fallback is not None:
-        lines += shell_function("keep_fallback", steps.keep_fallback)
-        lines += shell_function("stop_fallback", steps.stop_fallback)
-        lines += shell_function("no_spot", steps.no_spot)
-        lines += shell_function("let_plan_end", steps.let_plan_end)
-        lines += shell_function("let_fallback_end", steps.let_fallback_end)
-        for name, body in _POLICY.items():
-            lines += shell_function(name, body)
-    lines += _loop(run)
+    has_fallback, later = run.fallback is not None, run.on_fallback
+    late = () if later is None else part("watch.sh", "late_price", USD=f"{later.usd_per_hour:.6g}")
+    follow = "follow_policy" if has_fallback else "keep_plan"
+    lines = part(
+        "watch.sh",
+        "script",
+        HEAD=commented(head),
+        FIGURES=_figures(run),
+        SETUP=steps.setup,
+        KEEP_PLAN=steps.keep_plan,
+        STOP_PLAN=steps.stop_plan,
+        STATE=steps.state,
+        POLICY=_policy(steps) if has_fallback else (),
+        USD=f"{run.usd_per_hour:.6g}",
+        LATE=late,
+        STOP_FALLBACK=("stop_fallback",) if has_fallback else (),
+        MEMORY=part("watch.sh", "memory_of_the_policy") if has_fallback else (),
+        FOLLOW=part("watch.sh", follow, NOT_STARTED=_NOT_STARTED),
+    )
     return "\n".join(lines) + "\n"
 
 
-def assignment(name: str, value: str | int | float) -> str:
-    """A variable of the script, quoted."""
-    return f"{name}={shell(value)}"
+def _policy(steps: Steps) -> list[str]:
+    """The functions of a plan with a fallback."""
+    functions = {
+        "keep_fallback": steps.keep_fallback,
+        "stop_fallback": steps.stop_fallback,
+        "no_spot": steps.no_spot,
+        "let_plan_end": steps.let_plan_end,
+        "let_fallback_end": steps.let_fallback_end,
+        **{name: part("watch.sh", name) for name in _POLICY},
+    }
+    return [line for name, body in functions.items() for line in shell_function(name, body)]
 
 
 def _figures(run: RunDescription) -> list[str]:
@@ -84,161 +98,3 @@ def _figures(run: RunDescription) -> list[str]:
         f"{assignment('CHANGEOVER_S', math.ceil(fallback.changeover_s))}  # from there to spot",
         f"{assignment('SAVE_S', math.ceil(run.safe_after_s) + SAVED_S)}  # to save, once given up",
     ]
-
-
-def shell_function(name: str, body: tuple[str, ...]) -> list[str]:
-    """A function of bash, and an empty line after it."""
-    return [f"{name}() {{", *(f"  {line}" if line else "" for line in body), "}", ""]
-
-
-# Without a word on progress nothing counts as done: the switch comes early, never late.
-_POLICY = {
-    "choice": (
-        "# now: on demand; without_spot: on demand if no spot is there; back: to spot, once the",
-        "# on-demand machines have noted something; stay",
-        'awk -F \'[":, ]+\' -v trains="$([ "$noticed" = "$before" ] || echo 1)" \\',
-        '  -v left="$(( began + DEADLINE_S - RESERVE_S - $(date +%s) ))" -v phase="$phase" \\',
-        '  -v work="$FALLBACK_WORK_S" -v wait="$WAIT_ABOVE" -v back="$BACK_ABOVE" \\',
-        '  -v caution="$CAUTION" -v changeover="$CHANGEOVER_S" \'',
-        "  NF == 1 && $1 + 0 > 0 && $1 + 0 <= 1 { share = $1 }  # a plain share",
-        "  { noted[$2] = $3 + 0 }",
-        "  END {",
-        '    steps = noted["total_steps"]',
-        '    if (steps > 0) share = noted["step"] / steps',
-        "    # What the steps take, of what was planned for the machines that they were timed on.",
-        '    if (noted["planned_work_s"] > 0) slower = noted["step_s"] * steps / '
-        'noted["planned_work_s"]',
-        "    need = (1 - share) * work * (slower > 0 ? slower : 1)",
-        "    slack = left - need",
-        "    careful = need * (slower > 0 ? 1 : caution)",
-        '    if (phase == "plan" && slack <= 0) print "now"',
-        '    else if (phase == "plan" && left - careful <= wait * careful) print "without_spot"',
-        '    else if (phase != "plan" && trains && back != "" && slack - changeover > back * need)',
-        '      print "back"',
-        '    else print "stay"',
-        '  }\' <<< "$noticed"',
-    ),
-    "go_on_demand": (
-        'echo "$NAME: $1, on-demand machines take over"',
-        "let_plan_end",
-        "leaving=plan end_by=$(( $(date +%s) + SAVE_S ))",
-        "phase=fallback current=missing",
-        "remember",
-    ),
-    "go_back": (
-        'echo "$NAME: back to spot"',
-        "let_fallback_end",
-        "leaving=fallback end_by=$(( $(date +%s) + SAVE_S ))",
-        "phase=plan current=started",
-        "remember",
-    ),
-    "spot_is_there": (
-        "# beside the on-demand machines; else it is asked for, at every look",
-        'if [ "$leaving" = plan ]; then return 1; fi  # those that are there end',
-        "local phase=plan there",
-        "there=$(state || true)",
-        'case "$there" in',
-        "  missing | failed) keep_plan || return 1; there=$(state || true) ;;",
-        "esac",
-        '[ "$there" = running ]',
-    ),
-}
-
-
-def _loop(run: RunDescription) -> list[str]:
-    has_fallback = run.fallback is not None
-    later = run.on_fallback
-    prices = [f"usd_per_hour={run.usd_per_hour:.6g}"]
-    if later is not None:
-        late = f"usd_per_hour={later.usd_per_hour:.6g}"
-        prices.append(f'if [ "$phase" = fallback ]; then {late}; fi')
-    return [
-        "# For a new start: first start, phase, USD so far, and when they were counted.",
-        'memory="${STATE_DIR:-.}/.$NAME.state"',
-        '[ -s "$memory" ] || echo "$(date +%s) plan" > "$memory"',
-        'read -r began phase spent counted < "$memory"',
-        "spent=${spent:-0} counted=${counted:-$(date +%s)}",
-        *shell_function("remember", _REMEMBER),
-        *shell_function("left_s", ("local usd_per_hour", *prices, *_LEFT_S)),
-        *shell_function("count_cost", ("local usd_per_hour now", *prices, *_COUNT_COST)),
-        "stop_all() {",
-        "  stop_plan",
-        *(["  stop_fallback"] if has_fallback else []),
-        "}",
-        *(_MEMORY_OF_THE_POLICY if has_fallback else []),
-        "while :; do",
-        "  current=$(state || true)",
-        '  case "$current" in',
-        '    done) echo "$NAME: done, for about ${spent%????} USD"',
-        '      stop_all; rm -f "$memory"; exit 0 ;;',
-        '    failed) echo "$NAME: failed" >&2; stop_all; rm -f "$memory"; exit 1 ;;',
-        "  esac",
-        "  count_cost",
-        '  if [ "$current" = stopped ] || [ "$(left_s)" -le 0 ]; then',
-        '    echo "$NAME: stopped for good at a cap, after $(( counted - began )) s and about" \\',
-        '      "${spent%????} USD; to let it go on raise that cap and remove $memory" >&2',
-        f"    stop_all; exit {CAPPED}",
-        "  fi",
-        *(_FOLLOW_POLICY if has_fallback else _KEEP_PLAN),
-        '  sleep "$POLL_S"',
-        "done",
-    ]
-
-
-_REMEMBER = (  # whole or not at all: it may be killed at any moment
-    '{ echo "$began $phase $spent $counted" > "$memory.new" && mv "$memory.new" "$memory"; } ||',
-    '  echo "$NAME: $memory was not written" >&2',
-)
-_LEFT_S = (
-    "# until a cap: of time, or of what the machines of this phase may still cost",
-    'awk -v left="$(( began + LONGEST_RUN_S - $(date +%s) ))" -v most="$BUDGET_USD" \\',
-    '  -v spent="$spent" -v price="$usd_per_hour" \'BEGIN {',
-    '    if (most != "") paid = (most - spent) / price * 3600',
-    '    printf "%d", (most != "" && paid < left ? paid : left) }\'',
-)
-_COUNT_COST = (
-    "# since the last look; where the cloud does not answer they run",
-    "now=$(date +%s)",
-    'if [ "$current" = running ] || [ "$current" = unknown ]; then',
-    '  spent=$(awk -v s="$(( now - counted ))" -v spent="$spent" -v price="$usd_per_hour" \\',
-    "    'BEGIN { printf \"%.6f\", spent + s / 3600 * price }')",
-    "fi",
-    'if [ $(( now - began )) -ge "$WARN_AFTER_S" ] &&',
-    '  [ $(( counted - began )) -lt "$WARN_AFTER_S" ]; then',
-    '  echo "$NAME: warning: 99 runs in 100 were expected to be done by now" >&2',
-    "fi",
-    "counted=$now",
-    "remember",
-)
-_KEEP_PLAN = [
-    f'  if [ "$current" = missing ]; then keep_plan || {_NOT_STARTED}; fi',
-]
-_MEMORY_OF_THE_POLICY = [
-    "asked=$BACK_ABOVE  # for spot beside on-demand machines, perhaps",
-    'before=""  # what was noted before they were there',
-    'leaving=""  # machines that are given up, until they have ended',
-]
-_FOLLOW_POLICY = [
-    '  if [ -n "$leaving" ]; then',
-    '    case "$(phase=$leaving state || true)" in',
-    "      running | waiting | unknown)",
-    '        if [ "$(date +%s)" -ge "$end_by" ]; then "stop_$leaving"; leaving=""; fi ;;',
-    '      *) leaving="" ;;',
-    "    esac",
-    "  fi",
-    '  noticed=$(show "$NAME/progress.json" || show "$NAME/progress" || true)',
-    '  if [ "$phase $current" != "fallback running" ]; then before=$noticed; fi',
-    "  choice=$(choice)",
-    '  if [ "$phase" = plan ] && [ "$choice" != now ] && [ "$current" = missing ]; then',
-    f"    if keep_plan; then current=started; else {_NOT_STARTED}; fi",
-    "  fi",
-    '  case "$phase $choice" in',
-    '    "plan now") go_on_demand "time is short" ;;',
-    '    "plan without_spot") if no_spot; then go_on_demand "no spot is there"; fi ;;',
-    '    "fallback back") asked=yes; if spot_is_there; then go_back; fi ;;',
-    '    "fallback stay") if [ -n "$asked" ]; then asked=""; stop_plan; fi ;;',
-    "  esac",
-    '  if [ "$phase $current" = "fallback missing" ]; then',
-    '    keep_fallback || echo "$NAME: on-demand not started, tried again" >&2',
-    "  fi",
-]

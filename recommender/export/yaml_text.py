@@ -16,11 +16,6 @@ def sequence(values: Sequence[str]) -> str:
     return "[" + ", ".join(scalar(value) for value in values) + "]"
 
 
-def environment(variables: Sequence[Variable], indent: str = "  ") -> list[str]:
+def environment(variables: Sequence[Variable]) -> list[str]:
     """Environment variables with what they mean; values are strings."""
-    return [f"{indent}{each.name}: {scalar(each.value)}  # {each.meaning}" for each in variables]
-
-
-def block(lines: Sequence[str], indent: str = "  ") -> list[str]:
-    """Lines of a literal block."""
-    return [f"{indent}{line}".rstrip() for line in lines]
+    return [f"{each.name}: {scalar(each.value)}  # {each.meaning}" for each in variables]

@@ -1,25 +1,16 @@
 """The errors of the models on published measurements: a line of figures per study."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.table import Table
 
 from recommender.plan.accuracy import SPANS, Finding, Score
 from recommender.plan.published_runs import PublishedRun
 from recommender.report.formatting import large
-from recommender.report.layout import (
-    BLANK,
-    FAINT,
-    STRONG,
-    Block,
-    Column,
-    Page,
-    add_row,
-    inset,
-    sheet,
-    text,
-)
-from recommender.report.layout import render as render_page
+from recommender.report.json_output import picked
+from recommender.report.layout import BLANK, FAINT, STRONG, Block, add_row, inset, sheet, text
+from recommender.report.page import Page, headings
 
 _TITLE = "Errors on published measurements, by what the models had seen of them"
 _HEADS = ("points", "mean", "median", "p90", "bias", "in span")
@@ -50,15 +41,35 @@ GROUPS = {
 _COLUMNS = ("studies", "points", "error", "in span", "missed")
 
 
-def render_groups(findings: Sequence[Finding], width: int) -> list[Block]:
+def accuracy_page(
+    findings: Sequence[Finding], runs: Sequence[PublishedRun], by_group: bool
+) -> Page:
+    """Published runs, then studies one by one or by their groups."""
+    made = facts(findings, runs=runs)
+    if by_group:
+        return replace(groups_page(findings), facts=made)
+    studies = Page(
+        view=lambda width: render(findings, width),
+        sheet=lambda: [
+            ("study", "predicted", *_HEADS),
+            *((each.key, each.subject, *_figures(each.score)) for each in findings),
+        ],
+    )
+    if not runs:
+        return replace(studies, facts=made)
+    gap = (Page(view=lambda _: [BLANK]), studies) if findings else ()
+    return replace(runs_page(runs), then=gap, facts=made)
+
+
+def groups_page(findings: Sequence[Finding]) -> Page:
     """One line for each group of studies: error and share in the span over all their points."""
     groups: dict[str, list[Finding]] = {}
     for each in findings:
         if each.score is not None:
             groups.setdefault(each.key.partition("-")[0], []).append(each)
-    page = Page(
+    return Page(
         title=_TITLE,
-        columns=(Column("group: what is predicted", right=False), *map(Column, _COLUMNS)),
+        columns=headings("group: what is predicted:", *_COLUMNS),
         rows=tuple(_group_row(name, studies) for name, studies in groups.items()),
         flexible=0,
         below=(
@@ -68,7 +79,6 @@ def render_groups(findings: Sequence[Finding], width: int) -> list[Block]:
             "runs one by one.",
         ),
     )
-    return render_page(page, width)
 
 
 def _group_row(name: str, studies: Sequence[Finding]) -> tuple[str, ...]:
@@ -105,7 +115,7 @@ def render(findings: Sequence[Finding], width: int, reference: str = "") -> list
 
 def _study(each: Finding, width: int, header: bool) -> Table:
     """One study as a table of one row, so that its words below have the whole width."""
-    heads = [Column("predicted", right=False), *map(Column, _HEADS)]
+    heads = [*headings("predicted:", *_HEADS)]
     table = sheet(heads, flexible=0)
     table.show_header = header
     widths = [max(_FIGURE, len(head)) for head in _HEADS]
@@ -186,10 +196,7 @@ def _skipped(findings: Sequence[Finding]) -> list[str]:
     ]
 
 
-_RUN_HEADS = (
-    Column("run", right=False), Column("GPUs"), Column("published"), Column("predicted"),
-    Column("ratio"), Column("span"), Column("in it"),
-)  # fmt: skip
+_RUN_HEADS = headings("run:", "GPUs", "published", "predicted", "ratio", "span", "in it")
 
 
 def runs_page(runs: Sequence[PublishedRun]) -> Page:
@@ -212,11 +219,6 @@ def runs_page(runs: Sequence[PublishedRun]) -> Page:
     )
 
 
-def render_runs(runs: Sequence[PublishedRun], width: int) -> list[Block]:
-    """The page of published runs."""
-    return render_page(runs_page(runs), width)
-
-
 def _run_row(each: PublishedRun) -> tuple[str, ...]:
     low, high = each.span
     return (
@@ -232,15 +234,10 @@ def _run_row(each: PublishedRun) -> tuple[str, ...]:
 
 def _run_facts(each: PublishedRun) -> dict[str, object]:
     return {
-        "run": each.run,
-        "gpu": each.gpu,
-        "gpus": each.gpus,
-        "published_gpu_hours": each.published_gpu_hours,
-        "predicted_gpu_hours": each.predicted_gpu_hours,
-        "ratio": each.ratio,
+        **picked(each, "run", "gpu", "gpus"),
+        **picked(each, "published_gpu_hours", "predicted_gpu_hours", "ratio"),
         "span_gpu_hours": each.span,
-        "in_span": each.in_span,
-        "source": each.source,
+        **picked(each, "in_span", "source"),
     }
 
 
@@ -255,12 +252,9 @@ def facts(
 
 def _facts(each: Finding) -> dict[str, object]:
     return {
-        "key": each.key,
-        "subject": each.subject,
-        "split": each.split,
+        **picked(each, "key", "subject", "split"),
         "asked": each.target.words,
-        "published": each.published,
-        "source": each.source,
+        **picked(each, "published", "source"),
         "skipped": each.skipped or None,
         "score": None if each.score is None else _score(each.score, each),
     }
@@ -268,14 +262,7 @@ def _facts(each: Finding) -> dict[str, object]:
 
 def _score(score: Score, each: Finding) -> dict[str, object]:
     return {
-        "points": score.points,
-        "unit": score.unit,
-        "mean": score.mean,
-        "median": score.median,
-        "p90": score.p90,
-        "bias": score.bias,
-        "coverage": score.coverage,
-        "near": score.near,
+        **picked(score, "points", "unit", "mean", "median", "p90", "bias", "coverage", "near"),
         "met": each.target.met_by(score) if each.target.words else None,
         "spans_met": score.spans_met,
     }

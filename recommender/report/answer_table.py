@@ -18,7 +18,6 @@ from recommender.report.layout import (
     STRONG,
     WARNING,
     Block,
-    Column,
     add_row,
     fits,
     grid,
@@ -26,6 +25,7 @@ from recommender.report.layout import (
     sheet,
     text,
 )
+from recommender.report.page import Column, headings
 from recommender.report.trio import role_words, tie_line
 
 CURVE_PLANS, CURVE_COLUMNS = 3, 24  # fewer plans make no curve
@@ -174,7 +174,7 @@ def _fitting(rows: _Rows, machines: Sequence[Cell], figures: Figures, width: int
 
 
 def _table(rows: _Rows, machines: Sequence[Cell], figures: Figures) -> Table:
-    columns = [Column("#", right=False), Column("machines", right=False)]
+    columns = [*headings("#:", "machines:")]
     table = sheet([*columns, *(column for column, _ in figures)], flexible=1)
     for i, cell in enumerate(machines):
         row = ((rows.names[i],), cell, *(given[i] for _, given in figures))

@@ -8,7 +8,7 @@ from recommender.inputs import units
 from recommender.policies.backtest import BacktestRow, closed_by_sums
 from recommender.policies.state import Task
 from recommender.report import formatting as fmt
-from recommender.report.layout import Column, Page
+from recommender.report.page import Page, Rows, headings
 
 SCHEMA = "recommend.backtest/v1"
 COLUMNS = (
@@ -87,16 +87,7 @@ def _setting(task: Task) -> str:
 
 def page(found: Sequence[PolicyResult], traces: int, split: str) -> Page:
     """One row per setting and policy; with traces named, one for each of them as well."""
-    columns = (
-        Column("job", right=False),
-        Column("policy", right=False),
-        Column("windows"),
-        Column("mean"),
-        Column("p50"),
-        Column("p90"),
-        Column("late"),
-        Column("closed"),
-    )
+    columns = headings("job:", "policy:", "windows", "mean", "p50", "p90", "late", "closed")
     return Page(
         title=f"Backtest on {fmt.plural(traces, 'trace')}, USD per run",
         columns=columns,
@@ -109,6 +100,7 @@ def page(found: Sequence[PolicyResult], traces: int, split: str) -> Page:
             *((_TOGETHER,) if any(each.policy in ZONE_POLICIES for each in found) else ()),
         ),
         facts={"schema": SCHEMA, "rows": [asdict(each) for each in found]},
+        sheet=lambda: _sheet(found),
     )
 
 
@@ -127,9 +119,9 @@ def _row(each: PolicyResult) -> tuple[str, ...]:
     )
 
 
-def cells(found: Sequence[PolicyResult]) -> list[tuple[str, ...]]:
-    """The rows as CSV cells, in the order of `COLUMNS`."""
-    rows = []
+def _sheet(found: Sequence[PolicyResult]) -> Rows:
+    """The rows in the order of `COLUMNS`."""
+    rows: list[Sequence[str]] = [COLUMNS]
     for each in found:
         figures = (
             each.mean_usd, each.p50_usd, each.p90_usd, each.late_share, each.gap_closed,

@@ -11,7 +11,7 @@ from recommender.catalogs.files import replace_file
 from recommender.errors import UsageError
 from recommender.inputs.files import writing
 from recommender.report import formatting as fmt
-from recommender.report.layout import Column, Page
+from recommender.report.page import Page, headings
 from recommender.text import shown_path
 
 Row = dict[str, Any]
@@ -96,10 +96,7 @@ def _write_parquet(rows: Sequence[Row], folder: Path) -> None:
 
 def batch_page(rows: Sequence[Row], version: str) -> Page:
     """The best plan of every job under every limit."""
-    columns = (
-        Column("job", right=False), Column("deadline", right=False), Column("plan", right=False),
-        Column("place", right=False), Column("USD"), Column("median time"), Column("chance"),
-    )  # fmt: skip
+    columns = headings("job:", "deadline:", "plan:", "place:", "USD", "median time", "chance")
     return Page(
         title=f"{fmt.plural(len({row['file'] for row in rows}), 'job')}, catalog {version}",
         columns=columns,

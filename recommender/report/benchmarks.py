@@ -1,8 +1,7 @@
 """Benchmarks as tables: own speeds, FLOP per dollar, a comparison of two records."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
 
 from recommender.performance.measurements.pool import (
     Compared,
@@ -13,7 +12,7 @@ from recommender.performance.measurements.pool import (
     StallVector,
 )
 from recommender.report import formatting as fmt
-from recommender.report.layout import Column, Page
+from recommender.report.page import Column, Page, headings
 
 _SOURCES = {
     "yours": "yours",
@@ -25,15 +24,7 @@ _SOURCES = {
 
 def speeds_page(speeds: Sequence[Pooled], title: str, below: tuple[str, ...] = ()) -> Page:
     """Own matrix speeds, one row per GPU and precision."""
-    columns = (
-        Column("GPU", right=False),
-        Column("precision", right=False),
-        Column("TFLOP/s"),
-        Column("range"),
-        Column("of peak"),
-        Column("machines"),
-        Column("as of"),
-    )
+    columns = headings("GPU:", "precision:", "TFLOP/s", "range", "of peak", "machines", "as of")
     rows = tuple(
         (
             fmt.clean(s.gpu),
@@ -51,12 +42,7 @@ def speeds_page(speeds: Sequence[Pooled], title: str, below: tuple[str, ...] = (
 
 def rates_page(rates: Sequence[Rate]) -> Page:
     """Everything else that was measured."""
-    columns = (
-        Column("machine", right=False),
-        Column("what", right=False),
-        Column("rate"),
-        Column("as of"),
-    )
+    columns = headings("machine:", "what:", "rate", "as of")
     rows = tuple(
         (
             fmt.clean(r.machine),
@@ -71,15 +57,7 @@ def rates_page(rates: Sequence[Rate]) -> Page:
 
 def offers_page(found: Sequence[OfferFlopp], most: int, precision: str) -> Page:
     """Offers by FLOP per dollar, the best first."""
-    columns = (
-        Column("#"),
-        Column("offer", right=False),
-        Column("market", right=False),
-        Column("USD/h"),
-        Column("TFLOP/s"),
-        Column("FLOP/USD"),
-        Column("speed", right=False),
-    )
+    columns = headings("#", "offer:", "market:", "USD/h", "TFLOP/s", "FLOP/USD", "speed:")
     rows = tuple(_offer(rank, each) for rank, each in enumerate(found[:most], 1))
     below = [f"{len(found) - most:,} more: --top {len(found)}"] if len(found) > most else []
     if any(each.kind == "fallback" for each in found[:most]):
@@ -102,16 +80,24 @@ def _offer(rank: int, each: OfferFlopp) -> tuple[str, ...]:
     )
 
 
-def show_facts(
-    speeds: Sequence[Pooled], rates: Sequence[Rate], found: Sequence[OfferFlopp], most: int
-) -> dict[str, Any]:
-    """The page's facts as plain objects, for programs."""
-    return {
+def measured_page(
+    speeds: Sequence[Pooled],
+    rates: Sequence[Rate],
+    found: Sequence[OfferFlopp],
+    most: int,
+    precision: str,
+) -> Page:
+    """What was measured, then offers by FLOP per dollar."""
+    own = [speeds_page(speeds, "Your own speeds")] if speeds else []
+    own += [rates_page(rates)] if rates else []
+    first, *rest = (*own, offers_page(found, most, precision))
+    facts = {
         "measured": [asdict(each) for each in speeds],
         "rates": [asdict(each) for each in rates],
         "offers": [asdict(each) for each in found[:most]],
         "more": max(len(found) - most, 0),
     }
+    return replace(first, then=tuple(rest), facts=facts)
 
 
 def import_page(
@@ -137,7 +123,7 @@ def import_page(
         "warnings": list(warnings),
         "folder": folder,
     }
-    return Page(page.title, page.columns, page.rows, page.flexible, page.below, facts)
+    return replace(page, facts=facts)
 
 
 def _link_line(each: Links) -> str:
@@ -152,12 +138,7 @@ def _link_line(each: Links) -> str:
 
 def stalls_page(found: StallVector, written: str) -> Page:
     """A stall vector: what each step waits for, what would help, and what is unknown."""
-    columns = (
-        Column("stall", right=False),
-        Column("ms/step"),
-        Column("95 % limits"),
-        Column("of the step"),
-    )
+    columns = headings("stall:", "ms/step", "95 % limits", "of the step")
     rows = tuple(
         (
             each.name,
@@ -180,14 +161,7 @@ def stalls_page(found: StallVector, written: str) -> Page:
 
 def compare_page(found: Sequence[Compared], first: str, second: str) -> Page:
     """Two records case by case; differences within noise are marked."""
-    columns = (
-        Column("case", right=False),
-        Column("unit", right=False),
-        Column("A"),
-        Column("B"),
-        Column("B/A"),
-        Column("", right=False),
-    )
+    columns = headings("case:", "unit:", "A", "B", "B/A", ":")
     rows = tuple(
         (
             fmt.clean(c.name),

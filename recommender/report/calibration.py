@@ -1,6 +1,6 @@
 """A calibration as tables: the constants with their uncertainty, and every run."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +9,7 @@ from recommender.job.job import Calibration, Fitted, TimedRun
 from recommender.performance.measured import MAX_OF_MATMUL, UNIT_ERROR
 from recommender.report import formatting as fmt
 from recommender.report.json_output import CALIBRATION_SCHEMA
-from recommender.report.layout import Column, Page
+from recommender.report.page import Page, headings
 
 SAME_STEP = 0.1  # by which runs may be quicker than those that have less to do
 SAME_BATCH = 0.05  # by which batches per GPU may differ in a stall vector
@@ -17,15 +17,25 @@ UNDETERMINED_SD = 7.0  # sd of ln from which a constant is not known at all: a f
 FAR = 30.0  # times what is shipped: 10 Gbit/s TCP to InfiniBand, 50 to 2 µs
 
 
+def calibration_page(
+    own: Calibration,
+    efficiency: float,
+    tensor_s: float,
+    runs: tuple[TimedRun, ...],
+    predicted_s: tuple[float, ...],
+    written: str,
+) -> Page:
+    """Every run, then every constant."""
+    return replace(
+        runs_page(runs, predicted_s),
+        then=(constants_page(own, efficiency, tensor_s, written),),
+        facts=calibration_facts(own, runs, predicted_s, written),
+    )
+
+
 def constants_page(own: Calibration, efficiency: float, tensor_s: float, written: str) -> Page:
     """Every constant, as shipped and as fitted, with its uncertainty."""
-    columns = (
-        Column("constant", right=False),
-        Column("what it is", right=False),
-        Column("shipped"),
-        Column("yours"),
-        Column("spread"),
-    )
+    columns = headings("constant:", "what it is:", "shipped", "yours", "spread")
     rows = _constants(own, efficiency, tensor_s)
     below = (
         *_doubts(own, efficiency),
@@ -80,16 +90,7 @@ def _doubts(own: Calibration, efficiency: float) -> tuple[str, ...]:
 
 def runs_page(runs: tuple[TimedRun, ...], predicted_s: tuple[float, ...]) -> Page:
     """Every run next to the calibrated model, and the difference."""
-    columns = (
-        Column("run", right=False),
-        Column("machines", right=False),
-        Column("GPUs"),
-        Column("batch"),
-        Column("data", right=False),
-        Column("measured"),
-        Column("model"),
-        Column("off by"),
-    )
+    columns = headings("run:", "machines:", "GPUs", "batch", "data:", "measured", "model", "off by")
     rows = tuple(
         (
             fmt.clean(run.place.rpartition(", ")[2]),

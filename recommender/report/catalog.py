@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
-from recommender.report.json_output import plain
-from recommender.report.layout import Column, Page
+from recommender.report.json_output import picked, plain
+from recommender.report.page import Page, headings
 
 if TYPE_CHECKING:
     from recommender.catalogs.catalog import Catalog, PriceDate
@@ -29,15 +29,7 @@ _MATRIX = ("bf16", "fp16", "fp32")  # precisions, the one that most trainings us
 def status(catalog: "Catalog", name: str) -> Page:
     """One row per provider and market: number of offers, age, notes."""
     dates = catalog.price_dates()
-    columns = (
-        Column("provider", right=False),
-        Column("market", right=False),
-        Column("offers"),
-        Column("regions"),
-        Column("prices of"),
-        Column("age"),
-        Column("note", right=False),
-    )
+    columns = headings("provider:", "market:", "offers", "regions", "prices of", "age", "note:")
     return Page(
         title=f"Catalog: {fmt.clean(name)}",
         columns=columns,
@@ -48,14 +40,7 @@ def status(catalog: "Catalog", name: str) -> Page:
             "version": catalog.version,
             "sha256": catalog.sha256,
             "prices": [
-                {
-                    "provider": d.provider,
-                    "market": d.market,
-                    "oldest": d.oldest,
-                    "newest": d.newest,
-                    "offers": d.offers,
-                }
-                for d in dates
+                picked(d, "provider", "market", "oldest", "newest", "offers") for d in dates
             ],
         },
     )
@@ -130,13 +115,7 @@ def offers(
 ) -> Page:
     """Single offers, as the planner sees them; `trends` are shown below the notes."""
     shown = found[:most]
-    columns = (
-        Column("offer", right=False),
-        Column("USD/GPU h"),
-        Column("USD/h as of"),
-        Column("FLOP/USD"),
-        Column("note", right=False),
-    )
+    columns = headings("offer:", "USD/GPU h", "USD/h as of", "FLOP/USD", "note:")
     hidden = len(found) - most
     below = [f"{hidden:,} more: --top {len(found)}"] if hidden > 0 else []
     return Page(
@@ -295,29 +274,18 @@ def _note(offer: "Offer") -> str:
 def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:
     machine = catalog.type_of(offer)
     return {
-        "provider": offer.provider,
-        "instance_type": offer.instance_type,
-        "gpu": machine.gpu,
-        "gpus": machine.gpus,
-        "region": offer.region,
-        "zone": offer.zone,
-        "market": offer.market,
-        "usd_per_hour": offer.usd_per_hour,
+        **picked(offer, "provider", "instance_type"),
+        **picked(machine, "gpu", "gpus"),
+        **picked(offer, "region", "zone", "market", "usd_per_hour"),
         "usd_per_gpu_hour": plain(usd_per_gpu(catalog, offer)),
         "flop_per_usd": plain(flop_per_usd(catalog, offer)),
-        "interruption_range": offer.interruption_range,
-        "as_of": offer.as_of,
-        "kind": offer.kind,
-        "flag": offer.flag,
-        "obtainable": offer.obtainable,
+        **picked(offer, "interruption_range", "as_of", "kind", "flag", "obtainable"),
         "matrix_tflops": [
             {
-                "precision": a.precision,
-                "tflops": a.tflops,
+                **picked(a, "precision", "tflops"),
                 "low": a.low_tflops,
                 "high": a.high_tflops,
-                "kind": a.kind,
-                "as_of": a.as_of,
+                **picked(a, "kind", "as_of"),
             }
             for a in catalog.achieved.values()
             if a.gpu == machine.gpu
@@ -328,11 +296,7 @@ def _offer_facts(catalog: "Catalog", offer: "Offer") -> dict[str, object]:
 
 def sources(catalog: "Catalog") -> Page:
     """The sources of the figures, and their licences."""
-    columns = (
-        Column("#"),
-        Column("source and licence", right=False),
-        Column("used as", right=False),
-    )
+    columns = headings("#", "source and licence:", "used as:")
     rows = tuple(
         (
             str(s.source),
@@ -341,14 +305,6 @@ def sources(catalog: "Catalog") -> Page:
         )
         for s in catalog.sources
     )
-    facts = [
-        {
-            "source": s.source,
-            "name": s.name,
-            "licence": s.licence,
-            "taken": s.taken,
-            "attribution": s.attribution,
-        }
-        for s in catalog.sources
-    ]
+    names = ("source", "name", "licence", "taken", "attribution")
+    facts = [picked(s, *names) for s in catalog.sources]
     return Page("Where the figures come from", columns, rows, 1, facts=facts)

@@ -232,3 +232,17 @@ def more_expensive(saving: float) -> str:
     if saving > -0.5:
         return f"{fmt.percent(-saving)} more"
     return f"{fmt.number(1.0 - saving)}× the cost"
+
+
+def compared_row(
+    name: str, plan: Plan, cost: Spread, time: Spread, chance: float, unit: float
+) -> tuple[str, ...]:
+    """A plan next to another: its machines, its cost and time with their spans, its chance."""
+    places = decimals([time.p50 / unit])
+    return (
+        name,
+        "\n".join(machines_lines(plan)),
+        f"{fmt.usd(cost.mean)}\n{fmt.usd_span(cost.p05, cost.p95)}",
+        f"{figure(time.p50 / unit, places)}\n{span(time, unit, places)}",
+        fmt.share(chance),
+    )

@@ -4,7 +4,7 @@ from recommender.job.derive import size_of_work
 from recommender.job.draft import Draft
 from recommender.job.job import Job
 from recommender.report import formatting as fmt
-from recommender.report.layout import Column, Page
+from recommender.report.page import Page, headings
 
 _SHOWN = 6  # keys of a tool's file that say nothing of time or memory
 
@@ -35,7 +35,7 @@ def draft_page(
         "not_read": list(draft.unread),
         "not_used": list(draft.unused),
     }
-    columns = (Column("", right=False), Column("understood", right=False))
+    columns = headings(":", "understood:")
     cleaned = tuple((name, fmt.clean(value)) for name, value in rows)
     return Page("", columns, cleaned, 1, facts=facts)
 

@@ -17,7 +17,6 @@ from recommender.report.layout import (
     FAINT,
     STRONG,
     Block,
-    Column,
     add_row,
     fits,
     grid,
@@ -26,6 +25,7 @@ from recommender.report.layout import (
     sheet,
     text,
 )
+from recommender.report.page import Column
 from recommender.report.trio import tie_line, why_it_leads
 
 _SHORT = {"on-demand": "od", None: "late"}
@@ -191,7 +191,7 @@ def render(answer: Answer, request: PlanRequest, number: int, width: int) -> lis
     blocks += policy_blocks(answer.policy, width)
     blocks += program_blocks(answer)
     blocks += [*_lost(answer, number), *_sure(answer), *check_blocks(answer)]
-    return [*blocks, *_assumed(answer), *_derived(request)]
+    return [*blocks, *assumed_blocks(answer), *_derived(request)]
 
 
 def _why(answer: Answer, number: int) -> str:
@@ -421,7 +421,7 @@ def _differences(this: dict[str, float], after: dict[str, float]) -> list[tuple[
     return [(name, d) for name, d in found[:3] if abs(d) > least]
 
 
-def _assumed(answer: Answer) -> list[Block]:
+def assumed_blocks(answer: Answer) -> list[Block]:
     """All that is taken for granted."""
     sentences = [text(f"{fmt.clean(each).rstrip('.')}.") for each in answer.assumptions]
     return [BLANK, text("Assumed", STRONG), *map(inset, sentences)] if sentences else []

@@ -1,9 +1,8 @@
 """The frontier of cost and time as a page with a plot, as CSV, and as JSON."""
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.text import Text
@@ -18,9 +17,11 @@ from recommender.report import formatting as fmt
 from recommender.report.answer_frame import FIGURES, PlanRequest, job_line
 from recommender.report.axis import ticks
 from recommender.report.json_output import FRONTIER_SCHEMA, finding, plain
-from recommender.report.layout import BLANK, FAINT, Block, Column, Page, render, text
+from recommender.report.layout import BLANK, FAINT, Block, render, text
 from recommender.report.limit_words import limits_in_words
+from recommender.report.page import Page, Rows, headings
 
+_NONE = "No simulated plan meets the limits; recommend JOB explains why."
 _SAME = 0.02  # plans closer than this in cost or time are no choice
 _ROWS = 14  # of the plot, axes apart
 _LABEL = 8  # columns left of it
@@ -30,14 +31,9 @@ _MIN_COLUMNS, _MAX_COLUMNS = 20, 100
 def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page:
     """One row per plan of the frontier, cheapest first, and the data for programs."""
     points = _distinct(found.points)
-    heading, times = cells.time_column([point.time for point in points])
-    columns = (
-        Column("machines", right=False),
-        Column("cost USD"),
-        Column(heading),
-        *([Column("chance")] if _limited(request) else []),
-        Column("USD/h"),
-    )
+    heading, times = cells.time_column([p.time for p in points]) if points else ("time", [])
+    chance = ["chance"] if _limited(request) else []
+    columns = headings("machines:", "cost USD", heading, *chance, "USD/h")
     costs = cells.spread_cells([p.cost.mean for p in points], [p.cost for p in points])
     rows = tuple(
         (
@@ -49,9 +45,14 @@ def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page
         )
         for point, cost, time in zip(points, costs, times, strict=True)
     )
-    facts = document(found, answer, request)
-    more = len(found.points) - len(points)
-    return Page(_title(request), columns, rows, 0, _below(found, request, more), facts)
+    below = _below(found, request, len(found.points) - len(points))
+    table = Page(_title(request), columns, rows, 0, below)
+    return replace(
+        table,
+        facts=lambda: document(found, answer, request),
+        sheet=lambda: frontier_sheet(found),
+        view=lambda width: _blocks(table, found, answer, request, width),
+    )
 
 
 def _distinct(curve: Sequence[FrontierPoint]) -> list[FrontierPoint]:
@@ -110,7 +111,7 @@ def _where(point: FrontierPoint) -> str:
 
 def document(found: Frontier, answer: Answer, request: PlanRequest) -> dict[str, Any]:
     """The frontier for programs."""
-    made = finding(FRONTIER_SCHEMA, "frontier", plain(found), request)
+    made = finding(FRONTIER_SCHEMA, "frontier", found, request)
     return {**made, "inputs": {**plain(answer.inputs), **made["inputs"]}}
 
 
@@ -121,29 +122,30 @@ _CSV = (
 )
 
 
-def render_csv(found: Frontier) -> str:
+def frontier_sheet(found: Frontier) -> Rows:
     """A row per plan, seconds and USD in six digits."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(_CSV)
-    for p in found.points:
-        figures = (p.cost.mean, p.cost.p05, p.cost.p50, p.cost.p95, p.time.p50, p.time.p05,
-                   p.time.p95, p.chance, p.usd_per_hour)  # fmt: skip
-        writer.writerow([
-            " + ".join(map(cells.group_line, p.machines)), p.gpus, p.machines[0].provider,
-            p.machines[0].region, p.regions, cells.counted(p.fallback),
-            *(f"{x:.6g}" for x in figures),
-        ])  # fmt: skip
-    return out.getvalue()
+    return [_CSV, *map(_sheet_row, found.points)]
+
+
+def _sheet_row(p: FrontierPoint) -> list[str]:
+    figures = (*(p.cost.mean, p.cost.p05, p.cost.p50, p.cost.p95), p.time.p50, p.time.p05,
+               p.time.p95, p.chance, p.usd_per_hour)  # fmt: skip
+    return [
+        " + ".join(map(cells.group_line, p.machines)), f"{p.gpus}", p.machines[0].provider,
+        p.machines[0].region, f"{p.regions}", cells.counted(p.fallback),
+        *(f"{x:.6g}" for x in figures),
+    ]  # fmt: skip
 
 
 # The plot of a terminal
 
 
-def blocks(
+def _blocks(
     page: Page, found: Frontier, answer: Answer, request: PlanRequest, width: int
 ) -> list[Block]:
     """The plot, then the rows."""
+    if not found.points:
+        return [text(_NONE)]
     simulated = () if answer.report is None else answer.report.simulated_plans
     shown = plot(found, simulated, request, width)
     drawn: list[Block] = [Text("\n".join(shown)), legend(request), BLANK] if shown else []

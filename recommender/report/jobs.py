@@ -7,16 +7,12 @@ from typing import Protocol
 
 from recommender.job.job import Job
 from recommender.report import formatting as fmt
-from recommender.report.layout import Column, Page
+from recommender.report.page import Page, headings
 
 
 def job_list(jobs: Sequence[Job]) -> Page:
     """Name, description and amount of work."""
-    columns = (
-        Column("job", right=False),
-        Column("what it trains", right=False),
-        Column("FLOP"),
-    )
+    columns = headings("job:", "what it trains:", "FLOP")
     rows = tuple((j.name, fmt.clean(j.title), fmt.scientific(j.total_flop)) for j in jobs)
     facts = [{"name": j.name, "title": j.title, "flop": j.total_flop} for j in jobs]
     below = ("your own: recommend jobs new --like llama3-8b-sft > recommend.yaml",)
@@ -26,11 +22,7 @@ def job_list(jobs: Sequence[Job]) -> Page:
 def job_page(job: Job) -> Page:
     """Every field of a job that the planner's models use."""
     derived = set(job.assumed)
-    columns = (
-        Column("field", right=False),
-        Column("value", right=False),
-        Column("origin", right=False),
-    )
+    columns = headings("field:", "value:", "origin:")
     facts = asdict(job)
     rows = tuple(
         (name, _shown(value), "derived" if name in derived else "")
@@ -71,11 +63,7 @@ class Setting(Protocol):
 
 def settings_page(settings: Mapping[str, Setting], user_file: Path) -> Page:
     """One row per setting."""
-    columns = (
-        Column("setting", right=False),
-        Column("value", right=False),
-        Column("from", right=False),
-    )
+    columns = headings("setting:", "value:", "from:")
     rows = tuple((key, _words(s.value) or "none", _words(s.origin)) for key, s in settings.items())
     facts = {key: {"value": s.value, "origin": s.origin} for key, s in settings.items()}
     below = (

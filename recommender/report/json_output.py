@@ -4,9 +4,11 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import Field, fields, is_dataclass
+from importlib import resources
 from typing import Any
 
 from recommender.plan.answer import Answer
+from recommender.plan.plan import Plan
 from recommender.plan.version import __version__
 from recommender.report.answer_frame import PlanRequest
 
@@ -20,6 +22,12 @@ CALIBRATION_SCHEMA = "recommend.calibration/v1"
 
 
 _DIGITS = 6
+SCHEMA_FILE = "recommend.plan.v1.json"  # a test builds it from the types
+
+
+def schema_text() -> str:
+    """The JSON Schema of answers and errors."""
+    return (resources.files("recommender.report") / "schema" / SCHEMA_FILE).read_text("utf-8")
 
 
 def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
@@ -43,8 +51,8 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
         "lower_bound": {"usd": plain(answer.lower_bound_usd), "s": plain(answer.lower_bound_s)},
         "plans": [{"rank": i, **plan_object(plan, i)} for i, plan in enumerate(answer.plans, 1)],
         "trio": _trio(answer.trio),
-        "baselines": [plan_object(plan) for plan in answer.baselines],
-        "compared": plan_object(answer.compared),
+        "baselines": plain(answer.baselines),
+        "compared": plain(answer.compared),
         "sensitivity": _steps(answer.sensitivity),
         "infeasible": _infeasible(answer),
         "more": {"plans": answer.more_plans, "regions": answer.more_regions},
@@ -56,12 +64,7 @@ def document(answer: Answer, request: PlanRequest) -> dict[str, Any]:
 
 def inputs_of(request: PlanRequest) -> dict[str, Any]:
     """The question."""
-    return {
-        "job": plain(request.job),
-        "limits": plain(request.limits),
-        "choice": plain(request.choice),
-        "progress": plain(request.progress),
-    }
+    return plain(picked(request, "job", "limits", "choice", "progress"))  # type: ignore[no-any-return]
 
 
 def finding(schema: str, name: str, found: Any, request: PlanRequest) -> dict[str, Any]:
@@ -70,7 +73,7 @@ def finding(schema: str, name: str, found: Any, request: PlanRequest) -> dict[st
         "schema": schema,
         "provenance": {"tool": f"recommend {__version__}", "catalog": request.catalog},
         "inputs": inputs_of(request),
-        name: found,
+        name: plain(found),
     }
 
 
@@ -90,17 +93,15 @@ def dumps(made: Any) -> str:
     return json.dumps(made, indent=2, allow_nan=False, ensure_ascii=True) + "\n"
 
 
-def plan_object(plan: Any, number: int | None = None) -> Any:
+def plan_object(plan: Plan, number: int | None = None) -> dict[str, Any]:
     """A plan with its launch line, by its number in the table (without one, a null line).
 
     What costs more than on demand has no saving.
     """
-    if plan is None:
-        return None
     saving = plan.saving if (plan.saving or 0.0) >= 0.0 else None
     from recommender.report.launch import launch_line  # it needs the models of checkpoints
 
-    return {**plain(plan), "saving": plain(saving), "launch": launch_line(plan, number)}
+    return {**_fields(plan), "saving": plain(saving), "launch": launch_line(plan, number)}
 
 
 def _trio(trio: Any) -> Any:
@@ -108,14 +109,7 @@ def _trio(trio: Any) -> Any:
     if trio is None:
         return None
     return [
-        {
-            "role": pick.role,
-            "rank": pick.rank,
-            "reasons": list(pick.reasons),
-            "effort_h": plain(pick.effort_h),
-            "faster": plain(pick.faster),
-            "ties": list(pick.ties),
-        }
+        plain(picked(pick, "role", "rank", "reasons", "effort_h", "faster", "ties"))
         for pick in trio.picks
     ]
 
@@ -128,7 +122,7 @@ def order_of(answer: Answer) -> str:
 
 
 def _steps(steps: Any) -> list[Any]:
-    return [{"change": s.change, "effect": s.effect, "plan": plan_object(s.plan)} for s in steps]
+    return [plain(picked(step, "change", "effect", "plan")) for step in steps]
 
 
 def _infeasible(answer: Answer) -> Any:
@@ -138,16 +132,17 @@ def _infeasible(answer: Answer) -> Any:
     return {
         "binding": list(why.binding),
         "nearest": _steps(why.relaxed),
-        "fastest": plan_object(why.fastest),
-        "cheapest": plan_object(why.cheapest),
+        **plain(picked(why, "fastest", "cheapest")),
         "unexplored": why.unexplored or None,
     }
 
 
 def plain(value: Any) -> Any:
     """Dataclasses as objects, tuples as lists, floats rounded; unknown is null, never NaN."""
+    if isinstance(value, Plan):
+        return plan_object(value)
     if is_dataclass(value):
-        return {json_name(each): plain(getattr(value, each.name)) for each in fields(value)}
+        return _fields(value)
     if isinstance(value, float):
         return _rounded(value)
     if isinstance(value, dict):
@@ -157,6 +152,15 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return _rounded(float(value)) if hasattr(value, "__float__") else str(value)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {json_name(each): plain(getattr(value, each.name)) for each in fields(value)}
+
+
+def picked(thing: Any, *names: str) -> dict[str, Any]:
+    """Some attributes of a thing by their names."""
+    return {name: getattr(thing, name) for name in names}
 
 
 def json_name(each: Field[Any]) -> str:

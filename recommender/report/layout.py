@@ -1,9 +1,7 @@
 """Layout of pages: rich's texts, tables and bars, and their conversion to lines of text."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from io import StringIO
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -16,6 +14,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.simulation import Histogram
 from recommender.report import formatting as fmt
 from recommender.report.formatting import GLUE, glued
+from recommender.report.page import Column, Page
 
 Block = RenderableType  # a paragraph, a table, a blank line: what a page is made of
 BLANK = ""
@@ -173,14 +172,6 @@ def labelled(parts: Sequence[tuple[str, str]], indent: int = 2) -> Padding:
     return inset(table, indent)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a page: its header and alignment."""
-
-    title: str
-    right: bool = True
-
-
 def sheet(columns: Sequence[Column], flexible: int) -> Table:
     """An empty table in which one column wraps and the others are as wide as their cells."""
     made = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
@@ -206,24 +197,29 @@ def add_row(table: Table, cells: Sequence[Sequence[str]], first: str = "") -> No
     table.add_row(*made)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A table with text above and below, and the same facts for programs."""
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]  # a cell may hold several lines
-    flexible: int  # the column that wraps
-    below: tuple[str, ...] = ()
-    facts: Any = field(default_factory=dict)  # as JSON
-
-
 def render(page: Page, width: int) -> list[Block]:
+    """The page as blocks for a terminal."""
+    if page.view is None:
+        return plain_blocks(page, width)
+    return [*page.view(width), *(block for each in page.then for block in render(each, width))]
+
+
+def plain_blocks(page: Page, width: int) -> list[Block]:
     """The page as blocks; narrow terminals get one row below the other."""
-    above: list[Block] = [text(page.title, STRONG), BLANK] if page.title else []
+    title = [text(page.title, STRONG)] if page.title else []
     rows = _table(page, width) if page.rows else []
     below: list[Block] = [text(words) for words in page.below]
-    return [*above, *rows, *([BLANK] if rows and below else []), *below]
+    above = [text(each, WARNING if each.startswith("warning:") else "") for each in page.above]
+    labels = [labelled(page.labels, indent=0)] if page.labels else []
+    parts: list[Sequence[Block]] = [[*title, *above], rows, below, labels]
+    more = [block for each in page.then for block in render(each, width)]
+    return [*_spaced(parts), *more]
+
+
+def _spaced(parts: Iterable[Sequence[Block]]) -> list[Block]:
+    """The parts with a blank line between two."""
+    filled = [part for part in parts if part]
+    return [b for i, part in enumerate(filled) for b in (*([BLANK] if i else []), *part)]
 
 
 def _table(page: Page, width: int) -> list[Block]:

@@ -7,22 +7,19 @@ from recommender.plan.replan import MovingCost, PriceMove, Remaining, Replan
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.json_output import REPLAN_SCHEMA, finding, plain, plan_object
-from recommender.report.layout import Column, Page
+from recommender.report.json_output import REPLAN_SCHEMA, finding
+from recommender.report.page import Page, headings
 
 
 def replan_page(found: Replan, request: PlanRequest) -> Page:
     """The advice, both options, and what a move saves and costs."""
     unit, name = cells.time_unit([each.plan for each in _options(found)])
-    columns = (
-        Column("", right=False),
-        Column("machines", right=False),
-        Column("USD left"),
-        Column(f"{name} left"),
-        Column("chance"),
-    )
+    columns = headings(":", "machines:", "USD left", f"{name} left", "chance")
     names = ("stay", "move")
-    rows = tuple(_row(n, each, unit) for n, each in zip(names, _options(found), strict=False))
+    rows = tuple(
+        cells.compared_row(n, left.plan, left.cost, left.time, left.chance, unit)
+        for n, left in zip(names, _options(found), strict=False)
+    )
     legend = "Remaining cost (mean) and time (median); below them the range of 9 in 10 runs."
     below = (legend, *_sentences(found, request))
     return Page(advice(found, request), columns, rows, 1, below, document(found, request))
@@ -54,17 +51,6 @@ def advice(found: Replan, request: PlanRequest) -> str:
 
 def _options(found: Replan) -> list[Remaining]:
     return [found.stay] if found.move is None else [found.stay, found.move]
-
-
-def _row(name: str, each: Remaining, unit: float) -> tuple[str, ...]:
-    places = cells.decimals([each.time.p50 / unit])
-    return (
-        name,
-        "\n".join(cells.machines_lines(each.plan)),
-        f"{fmt.usd(each.cost.mean)}\n{fmt.usd_span(each.cost.p05, each.cost.p95)}",
-        f"{cells.figure(each.time.p50 / unit, places)}\n{cells.span(each.time, unit, places)}",
-        fmt.share(each.chance),
-    )
 
 
 def _sentences(found: Replan, request: PlanRequest) -> tuple[str, ...]:
@@ -131,9 +117,4 @@ def _price(moved: PriceMove) -> str:
 
 def document(found: Replan, request: PlanRequest) -> dict[str, Any]:
     """All figures as plain objects: seconds, USD, shares, six significant digits."""
-    compared = {**plain(found), "stay": _left(found.stay), "move": _left(found.move)}
-    return finding(REPLAN_SCHEMA, "replan", compared, request)
-
-
-def _left(each: Remaining | None) -> Any:
-    return None if each is None else {**plain(each), "plan": plan_object(each.plan)}
+    return finding(REPLAN_SCHEMA, "replan", found, request)

@@ -1,7 +1,5 @@
-"""A simulation as a page, JSON, CSV and Markdown."""
+"""A simulation as a page."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,14 +11,12 @@ from recommender.report import answer_frame, cells, layout
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.cells import unit_of
-from recommender.report.csv_markdown import safe
-from recommender.report.json_output import SIMULATION_SCHEMA, finding, plain, plan_object
+from recommender.report.json_output import SIMULATION_SCHEMA, finding
 from recommender.report.layout import (
     BLANK,
     FAINT,
     STRONG,
     Block,
-    Column,
     add_row,
     fits,
     labelled,
@@ -28,11 +24,21 @@ from recommender.report.layout import (
     text,
 )
 from recommender.report.limit_words import limit_words
+from recommender.report.page import Column, Page, Rows
 
 FIGURES = ("", "50 %", "5 %", "95 %", "99 %", "mean", "±", "first order")
 POLICY_TITLES = ("policy", "mean USD", "±", "95 %", "time h", "in time", "on-demand h")
 EXECUTOR_TITLES = ("run by", "mean USD", "95 %", "time h", "limits", "on-demand")
 _COLUMNS = ("figure", "unit", "mean", "error", "p05", "p25", "p50", "p75", "p95", "p99", "form")
+
+
+def simulation_page(found: Simulation, request: PlanRequest, quiet: bool = False) -> Page:
+    """A simulation in any format; `quiet` leaves only the figures."""
+    return Page(
+        view=lambda width: render(found, request, width, quiet),
+        facts=lambda: document(found, request),
+        sheet=lambda: sheet_rows(found),
+    )
 
 
 def render(found: Simulation, request: PlanRequest, width: int, quiet: bool = False) -> list[Block]:
@@ -217,26 +223,14 @@ def closed_words(found: Simulation) -> str:
     return f"{text}; an hour on spot does {fmt.percent(form.drift)} of an hour's work"
 
 
-_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
-
-
 def document(found: Simulation, request: PlanRequest) -> dict[str, Any]:
     """Everything as plain objects: seconds, USD, shares, six significant digits."""
-    figures = {**plain(found), "plan": plan_object(found.plan)}
-    made = finding(SIMULATION_SCHEMA, "simulation", figures, request)
+    made = finding(SIMULATION_SCHEMA, "simulation", found, request)
     return {**made, "provenance": {**made["provenance"], "seed": found.seed}}
 
 
-def csv_text(found: Simulation) -> str:
-    """One row per figure, state and limit, ended by CRLF."""
-    made = io.StringIO(newline="")
-    writer = csv.writer(made, lineterminator="\r\n")
-    writer.writerow(_COLUMNS)
-    writer.writerows([safe(cell) for cell in row] for row in _rows(found))
-    return made.getvalue()
-
-
-def _rows(found: Simulation) -> list[list[str]]:
+def sheet_rows(found: Simulation) -> Rows:
+    """One row per figure, state and limit."""
     form = found.closed_form
     rows = [
         _figure_cells("cost", "USD", found.cost, 1.0, form.cost_usd),
@@ -259,7 +253,7 @@ def _rows(found: Simulation) -> list[list[str]]:
         rows.append(_figure_cells(f"cost, {each.name}", "USD", each.cost, 1.0, None))
         rows.append(_figure_cells(f"time, {each.name}", "h", each.time, 3600.0, None))
         shares.append((f"chance, {each.name}", each.chance))
-    return rows + [[name, "share", f"{share:.6g}", *blank] for name, share in shares]
+    return [_COLUMNS, *rows, *([n, "share", f"{share:.6g}", *blank] for n, share in shares)]
 
 
 def _figure_cells(
@@ -268,50 +262,3 @@ def _figure_cells(
     values = (q.mean, q.error, q.p05, q.p25, q.p50, q.p75, q.p95, q.p99)
     last = "" if form is None else f"{form:.6g}"
     return [name, unit, *(f"{value / scale:.6g}" for value in values), last]
-
-
-def markdown(found: Simulation, request: PlanRequest, quiet: bool = False) -> str:
-    """A table and a list, for issues and reports."""
-    table = [
-        f"| {' | '.join(FIGURES)} |".replace("|  |", "| |"),
-        "|:--|--:|--:|--:|--:|--:|--:|--:|",
-        *(_markdown_row(*row) for row in figure_rows(found)),
-    ]
-    if quiet:
-        return "\n".join(table) + "\n"
-    spent = ", ".join(f"{s.name} {fmt.percent(s.share)}" for s in found.states if s.share > 0)
-    phrases = [*sentences(found), ("time", spent), *(("note", note) for note in found.notes)]
-    parts = [
-        f"**{_escape(answer_frame.job_line(request))}**",
-        f"{plan_name(found)}: {_escape(plan_words(found.plan))}; {found.runs:,} simulated runs,"
-        f" seed {found.seed}.",
-        "\n".join(table),
-        *_policies(found),
-        "\n".join(f"* *{label}*: {_escape(words)}" for label, words in phrases),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _policies(found: Simulation) -> list[str]:
-    """The tables of policies and of executors, if these were requested."""
-    parts = []
-    if found.policies:
-        rows = [policy_cells(run) for run in found.policies]
-        parts += [f"{policy_title(found)}:", _markdown_table(POLICY_TITLES, rows)]
-    if found.executors:
-        made = [executor_cells(run) for run in found.executors]
-        parts.append(_markdown_table(EXECUTOR_TITLES, made))
-    return parts
-
-
-def _markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [titles, (":--", *["--:"] * (len(titles) - 1)), *rows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
-
-
-def _markdown_row(name: str, q: Quantiles, unit: float, form: str) -> str:
-    return f"| {' | '.join(_cells(name, q, unit, form))} |"
-
-
-def _escape(foreign: str) -> str:
-    return fmt.clean(foreign).translate(_SPECIAL)

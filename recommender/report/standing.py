@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from recommender.plan.plan import Plan
 from recommender.plan.standing import BreakEven, MachineStanding
 from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.json_output import STANDING_SCHEMA, finding, plain, plan_object
-from recommender.report.layout import Column, Page
+from recommender.report.json_output import STANDING_SCHEMA, finding
 from recommender.report.limit_words import why_not
+from recommender.report.page import Page, headings
 
 
 def standing_page(found: MachineStanding, request: PlanRequest) -> Page:
@@ -18,15 +17,12 @@ def standing_page(found: MachineStanding, request: PlanRequest) -> Page:
     if found.standing == "first":
         plans = plans[:1]
     unit, name = cells.time_unit(plans) if plans else (1.0, "h")
-    columns = (
-        Column("", right=False),
-        Column("machines", right=False),
-        Column("USD"),
-        Column(name),
-        Column("chance"),
-    )
+    columns = headings(":", "machines:", "USD", name, "chance")
     names = ["best", "this one"] if found.best is not None else ["this one"]
-    rows = tuple(_row(n, plan, unit) for n, plan in zip(names, plans, strict=False))
+    rows = tuple(
+        cells.compared_row(n, p, p.estimate.cost, p.estimate.time, p.estimate.chance, unit)
+        for n, p in zip(names, plans, strict=False)
+    )
     below = (*_reasons(found, request), *_wins(found))
     return Page(_title(found, request), columns, rows, 1, below, document(found, request))
 
@@ -50,18 +46,6 @@ def _title(found: MachineStanding, request: PlanRequest) -> str:
 def _place(found: MachineStanding) -> str:
     assert found.rank is not None
     return "one kind of plan is" if found.rank == 2 else f"{found.rank - 1} kinds of plans are"
-
-
-def _row(name: str, plan: Plan, unit: float) -> tuple[str, ...]:
-    cost, time = plan.estimate.cost, plan.estimate.time
-    places = cells.decimals([time.p50 / unit])
-    return (
-        name,
-        "\n".join(cells.machines_lines(plan)),
-        f"{fmt.usd(cost.mean)}\n{fmt.usd_span(cost.p05, cost.p95)}",
-        f"{cells.figure(time.p50 / unit, places)}\n{cells.span(time, unit, places)}",
-        fmt.share(plan.estimate.chance),
-    )
 
 
 def _reasons(found: MachineStanding, request: PlanRequest) -> list[str]:
@@ -103,15 +87,4 @@ def _checked(found: BreakEven) -> str:
 
 def document(found: MachineStanding, request: PlanRequest) -> dict[str, Any]:
     """All figures as plain objects: seconds, USD, shares, six significant digits."""
-    machine = {
-        **plain(found),
-        "plan": plan_object(found.plan),
-        "best": plan_object(found.best),
-        "price": _break_even(found.price),
-        "speed": _break_even(found.speed),
-    }
-    return finding(STANDING_SCHEMA, "machine", machine, request)
-
-
-def _break_even(found: BreakEven | None) -> Any:
-    return None if found is None else {**plain(found), "plan": plan_object(found.plan)}
+    return finding(STANDING_SCHEMA, "machine", found, request)

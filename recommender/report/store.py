@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from recommender.catalogs.frozen import dataclass
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_hours
-from recommender.report.layout import Column, Page
+from recommender.report.json_output import picked
+from recommender.report.page import Page, headings
 
 if TYPE_CHECKING:
     from recommender.catalogs.store import FetchTime, Store
@@ -24,14 +25,7 @@ _OUTCOMES = {
 
 def refresh_page(facts: Mapping[str, Any]) -> Page:
     """One row per provider, then the refused rows and the reasons."""
-    columns = (
-        Column("provider", right=False),
-        Column("result", right=False),
-        Column("new"),
-        Column("kept"),
-        Column("refused"),
-        Column("note", right=False),
-    )
+    columns = headings("provider:", "result:", "new", "kept", "refused", "note:")
     providers = facts["providers"]
     return Page(
         title=_title(facts),
@@ -126,8 +120,7 @@ def with_store(page: Page, store: Held) -> Page:
         "versions": list(store.names),
         "fetched": [
             {
-                "provider": f.provider,
-                "market": f.market,
+                **picked(f, "provider", "market"),
                 "region": f.region or None,
                 "fetched_at": f.fetched_at,
                 "reason": f.reason or None,

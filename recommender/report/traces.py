@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from recommender.plan.limits import OfferLaw
 from recommender.report import formatting as fmt
-from recommender.report.csv_markdown import table
 from recommender.report.json_output import plain
-from recommender.report.layout import Column, Page
+from recommender.report.page import Page, Rows, headings
 from recommender.traces.fit_result import (
     GangSize,
     GroupLosses,
@@ -39,13 +38,7 @@ def _bar(share: float) -> str:
 
 def series_page(found: TraceFit) -> Page:
     """One row per series: duration, share of the time up, and a line over time."""
-    columns = (
-        Column("series", right=False),
-        Column("watched"),
-        Column("up"),
-        Column("interruptions"),
-        Column("USD/h"),
-    )
+    columns = headings("series:", "watched", "up", "interruptions", "USD/h")
     return Page(
         title=f"{len(found.series)} series",
         columns=columns,
@@ -95,13 +88,7 @@ def _legend(found: TraceFit) -> tuple[str, ...]:
 
 def laws_page(laws: Sequence[OfferLaw], path: str) -> Page:
     """The saved laws, one row each."""
-    columns = (
-        Column("offer", right=False),
-        Column("mean run"),
-        Column("up"),
-        Column("fitted"),
-        Column("trace", right=False),
-    )
+    columns = headings("offer:", "mean run", "up", "fitted", "trace:")
     return Page(
         title="" if laws else "No spot law of your own is saved.",
         columns=columns,
@@ -129,12 +116,7 @@ _Cells = tuple[str, str, str, Value, str]  # part, of, figure, value, unit
 
 def fit_page(found: TraceFit, stored: Sequence[str]) -> Page:
     """The figures as a table; `stored` names the offers for which the law was saved."""
-    columns = (
-        Column("figure", right=False),
-        Column("value"),
-        Column("95 % limits"),
-        Column("note", right=False),
-    )
+    columns = headings("figure:", "value", "95 % limits", "note:")
     below = [f"no law for the planner: {found.no_law}"] if found.no_law else []
     below += [f"saved for {fmt.clean(offer)}; recommend uses it from now on" for offer in stored]
     longest = max(series.hours for series in found.series)
@@ -148,16 +130,17 @@ def fit_page(found: TraceFit, stored: Sequence[str]) -> Page:
         flexible=3,
         below=tuple(below),
         facts={"schema": FIT_SCHEMA, "stored": list(stored), **plain(found)},
+        sheet=lambda: _sheet(found),
     )
 
 
-def fit_csv(found: TraceFit) -> str:
+def _sheet(found: TraceFit) -> Rows:
     """Every figure with its confidence limits, one row each."""
     body = (
         (part, of, figure, _exact(v.value), _exact(v.low), _exact(v.high), unit)
         for part, of, figure, v, unit in _cells(found)
     )
-    return table(COLUMNS, body)
+    return [COLUMNS, *body]
 
 
 def _exact(number: float | None) -> str:

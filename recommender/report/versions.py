@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recommender.report import formatting as fmt
-from recommender.report.layout import Column, Page
+from recommender.report.json_output import picked
+from recommender.report.page import Page, headings
 
 if TYPE_CHECKING:
     from recommender.catalogs.history import Change, Difference, PricePoint
@@ -17,13 +18,7 @@ Series = dict[tuple[str, str, str], list["PricePoint"]]  # by provider, market, 
 
 def difference_page(found: "Difference", before: str, after: str) -> Page:
     """Offers added, removed and repriced by provider and market, then the largest changes."""
-    columns = (
-        Column("provider", right=False),
-        Column("market", right=False),
-        Column("added"),
-        Column("removed"),
-        Column("repriced"),
-    )
+    columns = headings("provider:", "market:", "added", "removed", "repriced")
     rows = tuple(
         (fmt.provider(provider), fmt.market(market), *(f"{n:,}" for n in counts))
         for (provider, market), counts in found.counts().items()
@@ -64,14 +59,7 @@ def _changes(found: "Difference") -> list[str]:
 
 
 def _offer(offer: "Offer") -> dict[str, Any]:
-    return {
-        "provider": offer.provider,
-        "instance_type": offer.instance_type,
-        "region": offer.region,
-        "zone": offer.zone,
-        "market": offer.market,
-        "usd_per_hour": offer.usd_per_hour,
-    }
+    return picked(offer, "provider", "instance_type", "region", "zone", "market", "usd_per_hour")
 
 
 def _change(change: "Change") -> dict[str, Any]:
@@ -82,29 +70,12 @@ def history_page(
     points: Sequence["PricePoint"], instance_type: str, region: str, notes: Sequence[str]
 ) -> Page:
     """One row per market and zone: how far the price moved, drawn day by day."""
-    columns = (
-        Column("market", right=False),
-        Column("zone", right=False),
-        Column("days"),
-        Column("low"),
-        Column("high"),
-        Column("last"),
-        Column("USD/h by day", right=False),
-    )
+    columns = headings("market:", "zone:", "days", "low", "high", "last", "USD/h by day:")
     groups = series(points)
     facts = {
         "instance_type": instance_type,
         "region": region,
-        "prices": [
-            {
-                "date": p.date,
-                "provider": p.provider,
-                "market": p.market,
-                "zone": p.zone,
-                "usd_per_hour": p.usd_per_hour,
-            }
-            for p in points
-        ],
+        "prices": [picked(p, "date", "provider", "market", "zone", "usd_per_hour") for p in points],
     }
     return Page(
         title=fmt.clean(f"{instance_type} in {region}, {_days(points)}"),

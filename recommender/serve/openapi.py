@@ -7,8 +7,7 @@ from recommender.inputs.units import PROVIDERS
 from recommender.job.preset_files import presets
 from recommender.plan.limits import ACCOUNTS, MARKETS
 from recommender.plan.version import __version__
-from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA, schema_text
 from recommender.serve.question import (
     AMOUNTS,
     FAMILY,

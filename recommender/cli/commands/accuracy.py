@@ -1,37 +1,23 @@
 """`recommend accuracy`: how far predictions are from what others measured."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from recommender.cli.flags import Words, argument
 from recommender.cli.groups import command_app
-from recommender.cli.options import PageFlags, Word, Words
-from recommender.cli.output import as_json, put_json
-from recommender.cli.screen import screen, write_blocks
+from recommender.cli.options import PageFlags
+from recommender.cli.output import show_page
 from recommender.errors import UsageError
+from recommender.plan.accuracy import Finding, committed_findings
 from recommender.text import unknown
 
-if TYPE_CHECKING:
-    from recommender.plan.accuracy import Finding
-
 RUNS = "runs"
-STUDIES = "python -P tests/run.py tests.research.accuracy"
 
 
 def accuracy(
     flags: PageFlags,
-    studies: Annotated[
-        Words,
-        typer.Argument(
-            metavar="[STUDY]...",
-            help="Keys of studies, or how they begin; runs: published runs one by one.",
-            show_default=False,
-        ),
-    ] = None,
-    reference: Annotated[
-        Word, typer.Option(hidden=True, help="No more: studies stay behind.")
-    ] = None,
+    studies: Words = argument(
+        "[STUDY]...", "Keys of studies, or how they begin; runs: published runs one by one.", None
+    ),
 ) -> None:
     """Show the errors of the models on published measurements that they were not fitted on.
 
@@ -43,28 +29,13 @@ def accuracy(
     recommend accuracy cmdare
     recommend accuracy runs
     """
-    from recommender.plan.accuracy import committed_findings
     from recommender.plan.published_runs import published_runs
-    from recommender.report import accuracy as accuracy_view
+    from recommender.report.accuracy import accuracy_page
 
-    if reference is not None:
-        raise UsageError(
-            "--reference: the studies are no part of what is installed; "
-            f"in the repository: {STUDIES} --reference DIR"
-        )
     keys = [word for word in studies or () if word.lower() != RUNS]
     runs = published_runs() if RUNS in map(str.lower, studies or ()) else ()
     findings = _chosen(committed_findings(), keys) if keys or not runs else []
-    if as_json(flags):
-        put_json(accuracy_view.facts(findings, runs=runs))
-        return
-    on = screen(flags.color or "auto")
-    if not studies:
-        write_blocks(accuracy_view.render_groups(findings, on.width), on)
-        return
-    blocks = accuracy_view.render_runs(runs, on.width) if runs else []
-    blocks += ["", *accuracy_view.render(findings, on.width)] if runs and findings else []
-    write_blocks(blocks or accuracy_view.render(findings, on.width), on)
+    show_page(accuracy_page(findings, runs, by_group=not studies), flags)
 
 
 def _chosen(findings: "Sequence[Finding]", words: Sequence[str]) -> "list[Finding]":

@@ -1,17 +1,17 @@
 """`recommend backtest`: fallback policies on recorded markets, against the best possible."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from functools import partial
+from typing import TYPE_CHECKING
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.flags import Word, Words, argument, flag, switch
 from recommender.cli.groups import command_app
-from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words, WorkerFlags
-from recommender.cli.output import put_json, sheet_format, show_page
+from recommender.cli.options import PageFlags, TraceFlags, WorkerFlags
+from recommender.cli.output import form_of, show_page
 from recommender.cli.request import workers_of
-from recommender.cli.screen import progress, write_text
+from recommender.cli.screen import progress
 from recommender.errors import UsageError
 from recommender.inputs import units
 
@@ -25,79 +25,43 @@ WAITING = ("single-anchor", "tiering")  # DeepVM's architectures, without a dead
 TOGETHER = ("failover", "multi-region")  # of one job that may move between the traces' zones
 # p3.2xlarge in us-west-2, the market of the published comparison (Wu et al., NSDI 2024).
 SPOT_USD, ON_DEMAND_USD = 0.9731, 3.06
+_sure = partial(units.parse_share, one=True, instead="write a share such as 95% or 100%")
+_usd_or_none = partial(units.parse_money, zero=True)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFlags:
     """What is replayed, at which prices."""
 
-    job: Annotated[
-        Words,
-        typer.Option(
-            "--job",
-            help="Work/deadline/changeover of a job (48h/52h/6m and three more); repeatable.",
-            metavar="W/D/C",
-        ),
-    ] = None
-    policy: Annotated[
-        Words,
-        typer.Option(
-            help="Only this policy; repeatable. single-anchor and tiering are DeepVM's; failover "
-            "and multi-region take all traces as zones between which one job may move.",
-            metavar="|".join((*POLICIES, *WAITING, *TOGETHER)),
-        ),
-    ] = None
-    confidence: Annotated[
-        Word,
-        typer.Option(
-            help="Probability that cost-optimal meets the deadline (100%).", metavar="SHARE"
-        ),
-    ] = None
-    machines: Annotated[
-        Word, typer.Option(help="Machines that must be up together (1).", metavar="N")
-    ] = None
-    spot_usd: Annotated[
-        Word,
-        typer.Option(
-            help=f"Spot price per hour, or one per trace: 3.9,4.5 ({SPOT_USD}).", metavar="USD"
-        ),
-    ] = None
-    on_demand_usd: Annotated[
-        Word,
-        typer.Option(help=f"On-demand price per hour, likewise ({ON_DEMAND_USD}).", metavar="USD"),
-    ] = None
-    receivers_usd: Annotated[
-        Word,
-        typer.Option(help="Price per hour of the checkpoint machines of tiering.", metavar="USD"),
-    ] = None
-    move_usd: Annotated[
-        Word, typer.Option(help="Cost of a move to another region (0).", metavar="USD")
-    ] = None
-    past: Annotated[
-        Word,
-        typer.Option(
-            help="First part of each trace, to which policies are fitted (50%).", metavar="SHARE"
-        ),
-    ] = None
-    every: Annotated[
-        Word, typer.Option(help="Time between the starts of two jobs (4h).", metavar="TIME")
-    ] = None
+    job: Words = flag(
+        "W/D/C",
+        "Work/deadline/changeover of a job (48h/52h/6m and three more); repeatable.",
+        "--job",
+    )
+    policy: Words = flag(
+        (*POLICIES, *WAITING, *TOGETHER),
+        "Only this policy; repeatable. single-anchor and tiering are DeepVM's; failover "
+        "and multi-region take all traces as zones between which one job may move.",
+    )
+    confidence: Word = flag("SHARE", "Probability that cost-optimal meets the deadline (100%).")
+    machines: Word = flag("N", "Machines that must be up together (1).")
+    spot_usd: Word = flag("USD", f"Spot price per hour, or one per trace: 3.9,4.5 ({SPOT_USD}).")
+    on_demand_usd: Word = flag("USD", f"On-demand price per hour, likewise ({ON_DEMAND_USD}).")
+    receivers_usd: Word = flag("USD", "Price per hour of the checkpoint machines of tiering.")
+    move_usd: Word = flag("USD", "Cost of a move to another region (0).")
+    past: Word = flag("SHARE", "First part of each trace, to which policies are fitted (50%).")
+    every: Word = flag("TIME", "Time between the starts of two jobs (4h).")
 
 
 def backtest(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            help="Trace files; may be gzipped. sample: the shipped trace.", metavar="FILE..."
-        ),
-    ],
     trace: TraceFlags,
     trial: TrialFlags,
     worker: WorkerFlags,
-    flags: SheetFlags,
-    by_trace: Annotated[
-        bool, typer.Option("--by-trace", help="Print a row for each trace as well.")
-    ] = False,
+    flags: PageFlags,
+    files: list[str] = argument(
+        "FILE...", "Trace files; may be gzipped. sample: the shipped trace."
+    ),
+    by_trace: bool = switch("Print a row for each trace as well."),
 ) -> None:
     """Replay fallback policies on recorded markets: cost, lateness, gap to the optimum.
 
@@ -113,21 +77,13 @@ def backtest(
     errors = ErrorCollector()
     past = errors.parse(trial.past, "--past", units.parse_share, 0.5)
     where = workers_of(worker, 1, errors)
-    form = sheet_format(flags)
+    form = form_of(flags)
     work, traces = _work(files, trace, trial, past, errors)
     with progress("back-test", len(work)) as tick:
         rows = run(work, where, tick)
     found = backtest_view.policy_results(rows, by_trace)
     split = f"Evaluated on the last {100 * (1 - past):.0f} % of each trace."
-    page = backtest_view.page(found, traces, split)
-    if form == "json":
-        put_json(page.facts)
-    elif form == "csv":
-        from recommender.report import csv_markdown
-
-        write_text(csv_markdown.table(backtest_view.COLUMNS, backtest_view.cells(found)))
-    else:
-        show_page(page, PageFlags(color=flags.color))
+    show_page(backtest_view.page(found, traces, split), form)
 
 
 def _work(
@@ -178,14 +134,6 @@ def _check_waiting(
         )
     if ("tiering" in wanted) != (receivers is not None):
         errors.problems.append("--policy tiering and --receivers-usd need each other; give both")
-
-
-def _sure(word: str, name: str) -> float:
-    return units.parse_share(word, name, one=True, instead="write a share such as 95% or 100%")
-
-
-def _usd_or_none(word: str, name: str) -> float:
-    return units.parse_money(word, name, zero=True)
 
 
 def _prices(words: str, name: str) -> tuple[float, ...]:

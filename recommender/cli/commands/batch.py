@@ -4,21 +4,22 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.exit_codes import PARTIAL
+from recommender.cli.flags import Word, argument, flag, switch
 from recommender.cli.groups import command_app
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import (
+    CATALOG,
     LimitFlags,
     OfferFlags,
     OwnFlags,
     PageFlags,
-    Word,
     WorkerFlags,
 )
 from recommender.cli.output import show_page
@@ -39,49 +40,30 @@ if TYPE_CHECKING:
 _MOST = 20  # plans of an answer
 
 
-def _flag(help: str, *names: str, metavar: str) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
-
-
 @dataclass(frozen=True, slots=True)
 class QuestionFlags:
     """What all jobs of a call have in common besides limits and offers."""
 
-    quota: Annotated[
-        Word,
-        _flag(
-            "File of your account's quotas (others: 0), or default-new or granted.", metavar="FILE"
-        ),
-    ] = None
-    catalog: Annotated[
-        Word, _flag("Catalog folder, store, or https://…/manifest.json.", metavar="PATH")
-    ] = None
-    seed: Annotated[Word, _flag("Seed of the simulated runs (7).", metavar="N")] = None
+    quota: Word = flag(
+        "FILE", "File of your account's quotas (others: 0), or default-new or granted."
+    )
+    catalog: Word = CATALOG
+    seed: Word = flag("N", "Seed of the simulated runs (7).")
 
 
 def batch(
     ctx: typer.Context,
-    jobs: Annotated[
-        list[str],
-        typer.Argument(
-            help="Folders of job files, job files, or jobs that come with the tool.",
-            metavar="JOBS...",
-        ),
-    ],
     limits: LimitFlags,
     offers: OfferFlags,
     asked: QuestionFlags,
     worker: WorkerFlags,
-    deadlines: Annotated[
-        Word, _flag("Plan every job for each of these: 6h,24h,3d.", metavar="TIMES")
-    ] = None,
-    top: Annotated[
-        Word, _flag("Plans of each answer, of different kinds (1).", metavar="N")
-    ] = None,
-    out: Annotated[
-        Word, _flag("Write the plans there: .parquet (a folder) or .jsonl.", "-o", metavar="FILE")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print them as JSON lines.")] = False,
+    jobs: list[str] = argument(
+        "JOBS...", "Folders of job files, job files, or jobs that come with the tool."
+    ),
+    deadlines: Word = flag("TIMES", "Plan every job for each of these: 6h,24h,3d."),
+    top: Word = flag("N", "Plans of each answer, of different kinds (1)."),
+    out: Word = flag("FILE", "Write the plans there: .parquet (a folder) or .jsonl.", "-o"),
+    json: bool = switch("Print them as JSON lines."),
 ) -> None:
     """Plan many jobs, each for many deadlines; a run that was stopped is continued by the next.
 

@@ -3,18 +3,25 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from recommender.benchmarks.bundle import write_bundle
+from recommender.benchmarks.metadata import Place
+from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.load import load_snapshot
 from recommender.cli.error_collector import ErrorCollector, known_region, one_of
+from recommender.cli.flags import Word, argument, flag, switch
 from recommender.cli.groups import add_command, group_app
 from recommender.cli.open_catalog import load_catalog
-from recommender.cli.options import PageFlags, Word
-from recommender.cli.output import as_json, put_json, show_page
+from recommender.cli.options import FORCE, TOP, PageFlags
+from recommender.cli.output import form_of, show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
+from recommender.performance.measurements.folder import folder
+from recommender.text import unknown
 
 if TYPE_CHECKING:
     from recommender.benchmarks.suite import SuiteOptions
@@ -22,62 +29,30 @@ if TYPE_CHECKING:
 
 group = group_app("bench", "Measure machines, and plan with the results.")
 _PRECISIONS = ("bf16", "fp16", "fp32", "tf32", "fp8")  # the first that a GPU has is ranked by
-_CATALOG = Annotated[
-    Word,
-    typer.Option("--catalog", help="Catalog folder (the shipped one).", metavar="PATH"),
-]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFlags:
     """What is measured, where, and on whose machine."""
 
-    suite: Annotated[
-        Word, typer.Option(help="quick: about a minute; full: long.", metavar="quick|full")
-    ] = None
-    device: Annotated[
-        Word, typer.Option(help="Device to measure (a GPU if there is one).", metavar="cuda|cpu")
-    ] = None
-    output: Annotated[
-        Word,
-        typer.Option("-o", "--output", help="Write the JSON record to FILE.", metavar="FILE"),
-    ] = None
-    folder: Annotated[
-        Word, typer.Option(help="Folder on the disk to measure (the current one).", metavar="DIR")
-    ] = None
-    mount: Annotated[Word, typer.Option(help="Another mounted path to measure.", metavar="DIR")] = (
-        None
+    suite: Word = flag("quick|full", "quick: about a minute; full: long.")
+    device: Word = flag("cuda|cpu", "Device to measure (a GPU if there is one).")
+    output: Word = flag("FILE", "Write the JSON record to FILE.", "-o", "--output")
+    folder: Word = flag("DIR", "Folder on the disk to measure (the current one).")
+    mount: Word = flag("DIR", "Another mounted path to measure.")
+    s3: Word = flag("s3://BUCKET/PREFIX", "Object store to measure.")
+    s3_endpoint: Word = flag("URL", "Address of an S3-compatible store.")
+    profile: Word = flag(
+        "NAME",
+        "Stalls of a training: cnn, transformer, mlp, or your own module:function, which is run.",
     )
-    s3: Annotated[
-        Word, typer.Option(help="Object store to measure.", metavar="s3://BUCKET/PREFIX")
-    ] = None
-    s3_endpoint: Annotated[
-        Word, typer.Option(help="Address of an S3-compatible store.", metavar="URL")
-    ] = None
-    profile: Annotated[
-        Word,
-        typer.Option(
-            help="Stalls of a training: cnn, transformer, mlp, or your own module:function, "
-            "which is run.",
-            metavar="NAME",
-        ),
-    ] = None
-    no_metadata: Annotated[
-        bool,
-        typer.Option("--no-metadata", help="Do not query the provider's metadata service."),
-    ] = False
-    provider: Annotated[
-        Word, typer.Option(help="Provider of this machine.", metavar="|".join(units.PROVIDERS))
-    ] = None
-    instance: Annotated[Word, typer.Option(help="Its instance type.", metavar="NAME")] = None
-    region: Annotated[Word, typer.Option(help="Its region.", metavar="NAME")] = None
-    zone: Annotated[Word, typer.Option(help="Its zone.", metavar="NAME")] = None
-    market: Annotated[
-        Word, typer.Option(help="Market it is rented in.", metavar="spot|on-demand")
-    ] = None
-    usd_per_hour: Annotated[
-        Word, typer.Option(help="Its price (the catalog's).", metavar="USD")
-    ] = None
+    no_metadata: bool = switch("Do not query the provider's metadata service.")
+    provider: Word = flag(units.PROVIDERS, "Provider of this machine.")
+    instance: Word = flag("NAME", "Its instance type.")
+    region: Word = flag("NAME", "Its region.")
+    zone: Word = flag("NAME", "Its zone.")
+    market: Word = flag("spot|on-demand", "Market it is rented in.")
+    usd_per_hour: Word = flag("USD", "Its price (the catalog's).")
 
 
 def run(flags: RunFlags) -> None:
@@ -94,17 +69,14 @@ def run(flags: RunFlags) -> None:
 
 
 def pack(
-    output: Annotated[
-        str, typer.Option("-o", "--output", help="File to write.", metavar="FILE")
-    ] = "bench.pyz",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    output: str = flag("FILE", "File to write.", "-o", "--output", default="bench.pyz"),
+    force: bool = FORCE,
 ) -> None:
     """Write the benchmarks as one file for a bare machine: python bench.pyz.
 
     \b
     recommend bench pack -o bench.pyz
     """
-    from recommender.benchmarks.bundle import write_bundle
     from recommender.performance.measurements.store import usable
 
     usable(lambda: write_bundle(Path(output), force))
@@ -113,40 +85,31 @@ def pack(
 
 def import_(
     flags: PageFlags,
-    files: Annotated[list[str], typer.Argument(help="Records to import.", metavar="FILE...")],
-    gpu: Annotated[
-        Word, typer.Option(help="Name of their GPU in the catalog.", metavar="NAME")
-    ] = None,
+    files: list[str] = argument("FILE...", "Records to import."),
+    gpu: Word = flag("NAME", "Name of their GPU in the catalog."),
 ) -> None:
     """Save records of machines; plans then use their speeds.
 
     \b
     recommend bench import result.json
     """
-    from recommender.catalogs.load import load_snapshot
     from recommender.performance.measurements.store import import_files
     from recommender.report.benchmarks import import_page
 
-    as_json(flags)
+    form = form_of(flags)
     done = import_files([Path(name) for name in files], load_snapshot(), gpu)
     page = import_page(done.added, done.pooled, done.links, done.warnings, str(done.folder))
-    show_page(page, flags)
+    show_page(page, form)
 
 
 def show(
     flags: PageFlags,
-    gpu: Annotated[
-        str | None, typer.Argument(metavar="[GPU]", help="GPU to show.", show_default=False)
-    ] = None,
-    market: Annotated[
-        Word, typer.Option(help="Only this market.", metavar="spot|on-demand")
-    ] = None,
-    region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
-    precision: Annotated[
-        Word, typer.Option(help="Precision of the ranking (bf16; else fp16, fp32).", metavar="NAME")
-    ] = None,
-    top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
-    catalog: _CATALOG = None,
+    gpu: Word = argument("[GPU]", "GPU to show.", None),
+    market: Word = flag("spot|on-demand", "Only this market."),
+    region: Word = flag("NAME", "Only this region."),
+    precision: Word = flag("NAME", "Precision of the ranking (bf16; else fp16, fp32)."),
+    top: Word = TOP,
+    catalog: Word = flag("PATH", "Catalog folder (the shipped one)."),
 ) -> None:
     """Show what was measured, and the matrix multiplication per dollar of each offer.
 
@@ -154,12 +117,11 @@ def show(
     recommend bench show H100 --market spot
     """
     from recommender.performance.measurements.flopp import FloppFilter, flopp_of_offers
-    from recommender.performance.measurements.folder import folder
     from recommender.performance.measurements.pool import pooled, rates
     from recommender.performance.measurements.store import records
     from recommender.report import benchmarks
 
-    json, errors = as_json(flags), ErrorCollector()
+    form, errors = form_of(flags), ErrorCollector()
     most = errors.parse(top, "--top", units.whole_of("20"), 20)
     kind = errors.market(market)
     at = errors.parse(precision, "--precision", one_of(_PRECISIONS), "")
@@ -173,14 +135,7 @@ def show(
     if not (own or found):
         raise UsageError(_nothing_to_show(name, at, known))
     speeds, other = pooled(own, dict(loaded.gpus)), rates(own)
-    if json:
-        put_json(benchmarks.show_facts(speeds, other, found, most))
-        return
-    if speeds:
-        show_page(benchmarks.speeds_page(speeds, "Your own speeds"), flags)
-    if other:
-        show_page(benchmarks.rates_page(other), flags)
-    show_page(benchmarks.offers_page(found, most, at), flags)
+    show_page(benchmarks.measured_page(speeds, other, found, most, at), form)
 
 
 def _nothing_to_show(gpu: str, precision: str, known: list[str]) -> str:
@@ -192,8 +147,8 @@ def _nothing_to_show(gpu: str, precision: str, known: list[str]) -> str:
 
 def compare(
     flags: PageFlags,
-    first: Annotated[str, typer.Argument(help="First record.", metavar="A")],
-    second: Annotated[str, typer.Argument(help="Second record.", metavar="B")],
+    first: str = argument("A", "First record."),
+    second: str = argument("B", "Second record."),
 ) -> None:
     """Compare two records; differences that are only noise are marked.
 
@@ -215,15 +170,10 @@ def compare(
 
 def stalls(
     flags: PageFlags,
-    files: Annotated[list[str], typer.Argument(help="Records with a profile.", metavar="FILE...")],
-    gpu: Annotated[
-        Word, typer.Option(help="Name of their GPU in the catalog.", metavar="NAME")
-    ] = None,
-    timings: Annotated[
-        Word,
-        typer.Option(help="Write the runs to FILE, for recommend calibrate.", metavar="FILE"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    files: list[str] = argument("FILE...", "Records with a profile."),
+    gpu: Word = flag("NAME", "Name of their GPU in the catalog."),
+    timings: Word = flag("FILE", "Write the runs to FILE, for recommend calibrate."),
+    force: bool = FORCE,
 ) -> None:
     """Show what a training waits for, from records of one GPU, one machine and several.
 
@@ -231,12 +181,11 @@ def stalls(
     recommend bench stalls one.json two-machines.json --timings timings.csv
     recommend calibrate my.yaml timings.csv
     """
-    from recommender.catalogs.load import load_snapshot
     from recommender.performance.measurements.stall_vector import vector_of, write_timings
     from recommender.performance.measurements.store import checked
     from recommender.report.benchmarks import stalls_page
 
-    as_json(flags)
+    form = form_of(flags)
     catalog = load_snapshot()
     kept = [checked(Path(name), catalog, gpu)[1] for name in files]
     named = [(Path(name).name, each.record) for name, each in zip(files, kept, strict=True)]
@@ -244,11 +193,10 @@ def stalls(
     if timings is not None:
         types = [name for _, name in catalog.instance_types]
         write_timings(found, Path(timings), types, force)
-    show_page(stalls_page(found, timings or ""), flags)
+    show_page(stalls_page(found, timings or ""), form)
 
 
 def _options(flags: RunFlags) -> "SuiteOptions":
-    from recommender.benchmarks.metadata import Place
     from recommender.benchmarks.suite import SuiteOptions
 
     errors = ErrorCollector()
@@ -280,7 +228,6 @@ def _priced(options: "SuiteOptions") -> "SuiteOptions":
 
 def _known_gpu(gpu: str, catalog: "Catalog") -> str:
     """The catalog's name of a GPU."""
-    from recommender.text import unknown
 
     found = [name for name in catalog.gpus if name.lower() == gpu.lower()]
     if not found:

@@ -1,34 +1,24 @@
 """`recommend catalog`: which offers are known and how old their prices are."""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
+from recommender.catalogs.catalog import Catalog
+from recommender.catalogs.history import recent_prices
 from recommender.cli.commands import refresh, versions
 from recommender.cli.error_collector import ErrorCollector, known_region, one_of
+from recommender.cli.flags import Word, argument, flag
 from recommender.cli.groups import add_command, command_app, group_app
 from recommender.cli.open_catalog import load_catalog, open_catalog, open_store, store_at, warn
-from recommender.cli.options import PageFlags, Word
+from recommender.cli.options import CATALOG, STORE, TOP, PageFlags
 from recommender.cli.output import show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.text import shown, unknown
 
-if TYPE_CHECKING:
-    from recommender.catalogs.catalog import Catalog
-
 VERSIONS = 8  # of a store that trends are read from: 0.1 s each
 
 group = group_app("catalog", "Show and refresh offers and prices.")
-_FOLDER = Annotated[
-    Word,
-    typer.Option(
-        "--catalog", help="Catalog folder, store, or https://…/manifest.json.", metavar="PATH"
-    ),
-]
 
 
-def status(flags: PageFlags, catalog: _FOLDER = None, store: refresh.STORE = None) -> None:
+def status(flags: PageFlags, catalog: Word = CATALOG, store: Word = STORE) -> None:
     """Show the number of offers of each provider, and their age.
 
     \b
@@ -47,30 +37,18 @@ def status(flags: PageFlags, catalog: _FOLDER = None, store: refresh.STORE = Non
 
 def show(
     flags: PageFlags,
-    word: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="Part of the name of an instance type or GPU.",
-            show_default=False,
-        ),
-    ] = None,
-    provider: Annotated[
-        Word, typer.Option(help="Only this provider.", metavar="aws|lambda|…")
-    ] = None,
-    region: Annotated[Word, typer.Option(help="Only this region.", metavar="NAME")] = None,
-    market: Annotated[
-        Word, typer.Option(help="Only this market.", metavar="spot|on-demand|flex-start|…")
-    ] = None,
-    top: Annotated[Word, typer.Option(help="Number of offers shown (20).", metavar="N")] = None,
-    catalog: _FOLDER = None,
+    word: Word = argument("[NAME]", "Part of the name of an instance type or GPU.", None),
+    provider: Word = flag("aws|lambda|…", "Only this provider."),
+    region: Word = flag("NAME", "Only this region."),
+    market: Word = flag("spot|on-demand|flex-start|…", "Only this market."),
+    top: Word = TOP,
+    catalog: Word = CATALOG,
 ) -> None:
     """List offers by price per GPU, with FLOP per dollar and price history.
 
     \b
     recommend catalog show H100 --market spot
     """
-    from recommender.catalogs.history import recent_prices
     from recommender.report import catalog as catalog_view
 
     errors = ErrorCollector()
@@ -98,7 +76,7 @@ def _no_offer(word: str, loaded: "Catalog") -> str:
     )
 
 
-def sources(flags: PageFlags, catalog: _FOLDER = None) -> None:
+def sources(flags: PageFlags, catalog: Word = CATALOG) -> None:
     """List the sources of all figures, and their licences.
 
     \b

@@ -12,14 +12,18 @@ import typer
 
 from recommender.catalogs.errors import RecommendError
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.load import load_snapshot
 from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS, ProviderInfo
+from recommender.catalogs.store import Store, default_root
 from recommender.cli.exit_codes import CATALOG
 from recommender.cli.groups import command_app
 from recommender.cli.options import PageFlags
 from recommender.cli.output import show_page
 from recommender.cli.screen import write_text
+from recommender.inputs import settings
 from recommender.report.formatting import age_days
-from recommender.report.layout import Column, Page
+from recommender.report.json_output import schema_text
+from recommender.report.page import Page, headings
 from recommender.text import shown
 
 _PACKAGES = ("numpy", "pulp", "highspy", "PyYAML", "typer", "rich")
@@ -57,11 +61,7 @@ def all_checks() -> list[Check]:
 
 def checks_page(checks: Sequence[Check]) -> Page:
     """All checks, one row each."""
-    columns = (
-        Column("check", right=False),
-        Column("", right=False),
-        Column("found", right=False),
-    )
+    columns = headings("check:", ":", "found:")
     rows = tuple((c.name, c.mark, c.found) for c in checks)
     facts = [{"check": c.name, "verdict": c.mark, "found": c.found} for c in checks]
     return Page("", columns, rows, 2, facts=facts)
@@ -98,8 +98,6 @@ def _solver() -> Check:
 
 
 def _settings() -> Check:
-    from recommender.inputs import settings
-
     try:
         changed = [s for s in settings.load({}, Path()).values() if s.origin != "default"]
     except RecommendError as error:
@@ -120,7 +118,6 @@ def _credentials(info: ProviderInfo) -> Check:
 
 def _store() -> Check:
     """Whether refreshed prices are there; without any the shipped ones are used."""
-    from recommender.catalogs.store import Store, default_root
 
     store = Store(default_root())
     try:
@@ -134,8 +131,6 @@ def _store() -> Check:
 
 
 def _catalog() -> Check:
-    from recommender.catalogs.load import load_snapshot
-
     try:
         catalog = load_snapshot()
     except RecommendError as error:
@@ -165,7 +160,6 @@ def schema() -> None:
     \b
     recommend schema > recommend.plan.v1.json
     """
-    from recommender.report.json_schema import schema_text
 
     write_text(schema_text())
 

@@ -1,13 +1,10 @@
 """`recommend export`: files that run a plan of an answer."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.flags import Word, argument, flag, switch
 from recommender.cli.groups import command_app
-from recommender.cli.options import Word, one_of
 from recommender.cli.screen import write_text
 from recommender.cli.written_files import write_export
 from recommender.errors import UsageError
@@ -18,38 +15,13 @@ from recommender.export.targets import export_files
 
 
 def export(
-    answer: Annotated[
-        str,
-        typer.Argument(help="An answer written by recommend ... --json.", metavar="ANSWER.json"),
-    ],
-    to: Annotated[
-        Word,
-        typer.Option(
-            help="Tool that will run the plan (skypilot, or one that can).",
-            metavar="|".join(TARGETS),
-            autocompletion=one_of(TARGETS),
-            show_default=False,
-        ),
-    ] = None,
-    plan: Annotated[
-        Word,
-        typer.Option(
-            help="Number of the plan, or its role such as cheapest (the leading plan).",
-            metavar="N",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Word,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Folder for the files; without it, a single file is printed.",
-            metavar="DIR",
-            show_default=False,
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    answer: str = argument("ANSWER.json", "An answer written by recommend ... --json."),
+    to: Word = flag(TARGETS, "Tool that will run the plan (skypilot, or one that can)."),
+    plan: Word = flag("N", "Number of the plan, or its role such as cheapest (the leading plan)."),
+    output: Word = flag(
+        "DIR", "Folder for the files; without it, a single file is printed.", "-o", "--output"
+    ),
+    force: bool = switch("Overwrite existing files."),
 ) -> None:
     """Write the files that run a plan; nothing is rented until you start them.
 

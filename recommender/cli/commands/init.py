@@ -3,92 +3,90 @@
 import os
 import shlex
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import ClassVar
 
 import typer
 
 from recommender.catalogs.files import replace_file
 from recommender.catalogs.frozen import dataclass
+from recommender.cli.flags import Word, flag, switch
 from recommender.cli.groups import command_app
 from recommender.cli.open_catalog import NEW_ACCOUNT
-from recommender.cli.options import PageFlags, Word
+from recommender.cli.options import FORCE, PageFlags
 from recommender.cli.output import show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
 from recommender.inputs.files import writing
+from recommender.inputs.project_software import (
+    FoundSoftware,
+    find_software,
+    find_trainings,
+    training_scripts,
+)
+from recommender.inputs.training_configs.read import read_together
+from recommender.inputs.training_configs.training_config import TrainingConfig
 from recommender.inputs.units.times import now
+from recommender.job.draft import (
+    MODEL,
+    Draft,
+    Question,
+    StatedJob,
+    draft_job,
+    network_of,
+    questions,
+)
+from recommender.job.jobfile import job_from_text
 from recommender.job.merge_layers import FILE
+from recommender.networks.hub import fetch_config
+from recommender.report.draft_page import draft_page
 from recommender.text import shown, shown_path
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from recommender.inputs.project_software import FoundSoftware
-    from recommender.inputs.training_configs.training_config import TrainingConfig
-    from recommender.job.draft import Draft, StatedJob
-
-
-def _job(help: str, metavar: str, **more: Any) -> Any:
-    return typer.Option(help=help, metavar=metavar, rich_help_panel="The job", **more)
 
 
 @dataclass(frozen=True, slots=True)
 class InitFlags:
     """What flags may state about the job, so that it is not asked."""
 
-    model: Annotated[
-        Word,
-        _job("Network: a known model such as Qwen/Qwen2.5-7B, or a config.json file.", "MODEL"),
-    ] = None
-    method: Annotated[Word, _job("Train all weights, or adapters only.", "full|lora|qlora")] = None
-    lora_rank: Annotated[Word, _job("Rank of the adapters.", "N")] = None
-    tokens: Annotated[Word, _job("Instead: tokens to train on, all passes.", "N")] = None
-    samples: Annotated[Word, _job("Instead: samples to train on, all passes.", "N")] = None
-    examples: Annotated[Word, _job("Examples in the data set (one epoch).", "N")] = None
-    tokens_per_example: Annotated[Word, _job("Mean number of tokens in an example.", "N")] = None
-    image_size: Annotated[Word, _job("Image side in pixels.", "N")] = None
-    epochs: Annotated[Word, _job("Passes over the data set.", "N")] = None
-    batch: Annotated[Word, _job("Examples per optimiser step on all GPUs together.", "N")] = None
-    batch_per_gpu: Annotated[Word, _job("Instead: examples per step and GPU.", "N")] = None
-    gpus: Annotated[Word, _job("Number of GPUs that the file of --from is used with.", "N")] = None
-    post_training: Annotated[
-        Word, _job("Training on preferences or rewards.", "dpo|kto|reward|grpo|ppo|distillation")
-    ] = None
-    data_at: Annotated[
-        Word, _job("Where the data lie, and their size: aws:us-east-1,150GB.", "PLACE")
-    ] = None
-    stack: Annotated[
-        Word, _job("Training software, such as trl; else what the folder's files show.", "NAME")
-    ] = None
+    PANEL: ClassVar = "The job"
+    model: Word = flag(
+        "MODEL", "Network: a known model such as Qwen/Qwen2.5-7B, or a config.json file."
+    )
+    method: Word = flag("full|lora|qlora", "Train all weights, or adapters only.")
+    lora_rank: Word = flag("N", "Rank of the adapters.")
+    tokens: Word = flag("N", "Instead: tokens to train on, all passes.")
+    samples: Word = flag("N", "Instead: samples to train on, all passes.")
+    examples: Word = flag("N", "Examples in the data set (one epoch).")
+    tokens_per_example: Word = flag("N", "Mean number of tokens in an example.")
+    image_size: Word = flag("N", "Image side in pixels.")
+    epochs: Word = flag("N", "Passes over the data set.")
+    batch: Word = flag("N", "Examples per optimiser step on all GPUs together.")
+    batch_per_gpu: Word = flag("N", "Instead: examples per step and GPU.")
+    gpus: Word = flag("N", "Number of GPUs that the file of --from is used with.")
+    post_training: Word = flag(
+        "dpo|kto|reward|grpo|ppo|distillation", "Training on preferences or rewards."
+    )
+    data_at: Word = flag("PLACE", "Where the data lie, and their size: aws:us-east-1,150GB.")
+    stack: Word = flag("NAME", "Training software, such as trl; else what the folder's files show.")
 
 
 def init(
     flags: InitFlags,
     page: PageFlags,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            help="Configuration or script of your training tool: axolotl, TRL or transformers, "
-            "LLaMA-Factory, torchtune, litgpt, torchtitan, NeMo, Megatron-LM, llm-foundry, verl, "
-            "OpenRLHF, Lightning, DeepSpeed, accelerate, a Python or shell script; again for a "
-            "second file beside it.",
-            metavar="FILE",
-        ),
-    ] = None,
-    fetch: Annotated[
-        bool, typer.Option("--fetch", help="Download the model's config.json from the hub.")
-    ] = False,
-    deadline: Annotated[
-        Word, typer.Option(help="Deadline in the printed command: 24h.", metavar="TIME")
-    ] = None,
-    to: Annotated[str, typer.Option(help="Job file to write.", metavar="FILE")] = FILE,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask no questions; use common values for the rest.")
-    ] = False,
+    source: list[str] | None = flag(
+        "FILE",
+        "Configuration or script of your training tool: axolotl, TRL or transformers, "
+        "LLaMA-Factory, torchtune, litgpt, torchtitan, NeMo, Megatron-LM, llm-foundry, verl, "
+        "OpenRLHF, Lightning, DeepSpeed, accelerate, a Python or shell script; again for a "
+        "second file beside it.",
+        "--from",
+    ),
+    fetch: bool = switch("Download the model's config.json from the hub."),
+    deadline: Word = flag("TIME", "Deadline in the printed command: 24h."),
+    to: str = flag("FILE", "Job file to write.", default=FILE),
+    force: bool = FORCE,
+    yes: bool = switch("Ask no questions; use common values for the rest.", "--yes", "-y"),
 ) -> None:
     """Write a job file for your own training, from questions, flags, or your tool's file.
 
@@ -97,17 +95,13 @@ def init(
     recommend init --model Qwen/Qwen2.5-7B --examples 50k --tokens-per-example 600 --epochs 3
     recommend init --from axolotl.yaml --gpus 8 --examples 50k
     """
-    from recommender.inputs.project_software import find_software
-    from recommender.job.draft import StatedJob, draft_job
-    from recommender.job.jobfile import job_from_text
-    from recommender.report.draft_page import draft_page
 
     path = Path(to)
     _refuse_early(path, deadline, force)
     config = _training_config(source)
     if config is None and flags.model is None:
         config, source = _of_folder(path.parent)
-    stated = StatedJob(**{name: getattr(flags, name) for name in InitFlags.__dataclass_fields__})
+    stated = StatedJob(**{f.name: getattr(flags, f.name) for f in fields(flags)})
     if fetch:
         stated = _fetched(stated, path.parent)
     project, new = find_software(path.parent), False
@@ -133,14 +127,11 @@ def _refuse_early(path: Path, deadline: str | None, force: bool) -> None:
 
 
 def _training_config(sources: list[str] | None) -> "TrainingConfig | None":
-    from recommender.inputs.training_configs.read import read_together
-
     return read_together([Path(each) for each in sources]) if sources else None
 
 
 def _of_folder(folder: Path) -> "tuple[TrainingConfig | None, list[str] | None]":
     """The one training that the folder's own files describe, instead of a network of nobody's."""
-    from recommender.inputs.project_software import find_trainings
 
     found = find_trainings(folder)
     if len(found) > 1:
@@ -151,7 +142,6 @@ def _of_folder(folder: Path) -> "tuple[TrainingConfig | None, list[str] | None]"
 
 def _refuse_unread(folder: Path) -> None:
     """Refuse to plan a network of nobody's where scripts train one that could not be read."""
-    from recommender.inputs.project_software import training_scripts
 
     if scripts := training_scripts(folder):
         names = ", ".join(shown_path(path) for path in scripts[:5])
@@ -162,8 +152,6 @@ def _refuse_unread(folder: Path) -> None:
 
 
 def _fetched(stated: "StatedJob", folder: Path) -> "StatedJob":
-    from recommender.networks.hub import fetch_config
-
     if stated.model is None:
         raise UsageError("--fetch needs --model: owner/name on the hub")
     return replace(stated, model=fetch_config(stated.model, folder).name)
@@ -176,7 +164,6 @@ def _asked(
     project: "FoundSoftware | None",
 ) -> "StatedJob":
     """Ask what flags, file and project do not say; again after an invalid answer."""
-    from recommender.job.draft import MODEL, Question, network_of, questions
 
     def answered(each: Question) -> "StatedJob":
         while True:
@@ -203,8 +190,6 @@ def _asked(
 
 def _checked(stated: "StatedJob", config: "TrainingConfig | None", folder: Path) -> None:
     """Refuse what cannot become a job, with usual values for what is still to be asked."""
-    from recommender.job.draft import draft_job
-    from recommender.job.jobfile import job_from_text
 
     job_from_text(draft_job(stated, config, folder).text, "answers", "answers", folder)
 

@@ -2,17 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from recommender.catalogs.files import replace_file
+from recommender.cli.flags import Word, flag
 from recommender.cli.groups import add_command, group_app
 from recommender.cli.open_catalog import load_catalog
-from recommender.cli.options import Word
 from recommender.cli.screen import write_text
 from recommender.errors import UsageError
 from recommender.inputs.files import writing
+from recommender.inputs.offers_template import offers_template
 from recommender.text import shown_path
 
 group = group_app("offers", "A file for machines you own or rent elsewhere.")
@@ -25,16 +23,13 @@ def offers() -> None:
 
 
 def new_offers(
-    output: Annotated[
-        Word, typer.Option("--output", "-o", help="New file to write.", metavar="FILE")
-    ] = None,
+    output: Word = flag("FILE", "New file to write.", "--output", "-o"),
 ) -> None:
     """Print an example file of your own machines, with its columns explained.
 
     \b
     recommend offers new -o offers.csv
     """
-    from recommender.inputs.offers_template import offers_template
 
     text = offers_template(load_catalog(None).gpus)
     if output is None:

@@ -2,27 +2,24 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from recommender.cli import planner_inputs
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.exit_codes import INFEASIBLE
+from recommender.cli.flags import Words, argument
 from recommender.cli.groups import command_app
+from recommender.cli.open_catalog import warn
 from recommender.cli.options import (
     AnswerFlags,
-    JobFlags,
-    LimitFlags,
-    OfferFlags,
     OutputFlags,
-    OwnFlags,
-    SearchFlags,
     WriteFlags,
     changed_settings,
     with_settings,
 )
-from recommender.cli.output import output_options, show_answer
+from recommender.cli.output import form_of, show_page, shown_of
+from recommender.cli.planner_inputs import PlannerFlags
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.cli.written_files import write_export, write_report
 from recommender.errors import no_plan
@@ -30,29 +27,20 @@ from recommender.export.start import TARGETS
 from recommender.inputs import units
 from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
+from recommender.report.answer_page import answer_page
 
-JobWord = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[JOB]",
-        help="A job that comes with the tool, or a job file (recommend.yaml).",
-        autocompletion=complete_job,
-        show_default=False,
-    ),
-]
+JOB = argument(
+    "[JOB]", "A job that comes with the tool, or a job file (recommend.yaml).", None, complete_job
+)
 
 
 def plan(
     ctx: typer.Context,
-    limits: LimitFlags,
-    offers: OfferFlags,
-    own: OwnFlags,
-    job_flags: JobFlags,
-    search: SearchFlags,
-    shown: AnswerFlags,
+    question: PlannerFlags,
+    answers: AnswerFlags,
     output: OutputFlags,
     files: WriteFlags,
-    job: JobWord = None,
+    job: Words = JOB,
 ) -> None:
     """Find the cloud GPUs to rent for a training job, with the chance to finish in time.
 
@@ -65,24 +53,22 @@ def plan(
     """
     errors = ErrorCollector(call_problems(ctx))
     settings = changed_settings(errors)
-    form = output_options(with_settings(output, settings), shown, errors)
-    typed = with_settings(shown, settings).currency
+    form = form_of(with_settings(output, settings), errors)
+    shown, top = shown_of(output, answers, errors)
+    typed = with_settings(answers, settings).currency
     currency = errors.parse(typed, "--currency", units.parse_currency, None)
     target = errors.choose(files.to, "--to", TARGETS, "") or None
     if target and files.write is None:
         errors.problems.append("--to says what runs the files; name their folder: --write DIR")
-    call = planner_inputs.PlannerFlags(
-        tuple(job or ()), limits, offers, own, job_flags, search
-    ).over(settings)
-    ready = planner_inputs.read_inputs(call, form.top, errors)
-    if settings.get("auto_update") == "daily" and search.catalog is None:
+    ready = planner_inputs.read_inputs(question.over(settings, job), top, errors)
+    if settings.get("auto_update") == "daily" and question.search.catalog is None:
         from recommender.catalogs.store import default_root
         from recommender.cli.auto_update import renew_if_due
 
         renew_if_due(Path(), default_root())
     options = replace(
         ready.options,
-        explain=form.explain if form.kind == "table" else 0,
+        explain=0 if form.kind == "json" else shown.explain,
         program=form.kind == "json",
         worth=form.kind == "json",
         report=files.report is not None,
@@ -91,13 +77,15 @@ def plan(
     request = replace(
         ready.request, folder=files.write or "", target=target or "", currency=currency
     )
-    show_answer(answer, request, form)
+    show_page(answer_page(answer, request, shown), form)
+    if form.kind == "csv":  # which has no place for them
+        warn(answer.warnings)
     if files.report is not None:
-        write_report(answer, request, files.report, search.catalog)
+        write_report(answer, request, files.report, question.search.catalog)
     if answer.status != "ok":
         raise typer.Exit(INFEASIBLE)
     if files.write is not None:
-        _write(answer, form.explain or answer.lead, request)
+        _write(answer, shown.explain or answer.lead, request)
 
 
 def _write(answer: Answer, number: int, request: PlanRequest) -> None:

@@ -1,67 +1,48 @@
 """`recommend catalog refresh` and `quotas`: the commands that ask the providers."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recommender.catalogs.archive import import_published
 from recommender.catalogs.errors import CatalogError
+from recommender.catalogs.load import SNAPSHOT, load_snapshot
+from recommender.catalogs.pin import Pin, pinned
+from recommender.catalogs.providers.clients import Maker, makers
+from recommender.catalogs.providers.contract import QuotaValue, Wanted
+from recommender.catalogs.providers.public.sources import update_makers
+from recommender.catalogs.providers.quotas import quota_text
+from recommender.catalogs.providers.redact import redacted
+from recommender.catalogs.refresh.collect import collect
+from recommender.catalogs.refresh.report import facts
 from recommender.catalogs.registry import CLOUDS, OWN_CLIENTS
+from recommender.catalogs.remote import default_cache, load_remote
 from recommender.cli.error_collector import ErrorCollector, name_of, one_of
 from recommender.cli.exit_codes import NOTHING, PARTIAL, report_errors
+from recommender.cli.flags import Word, Words, flag, switch
 from recommender.cli.open_catalog import open_catalog, store_at, warn
-from recommender.cli.options import PageFlags, Word, Words
-from recommender.cli.output import as_json, show_page
+from recommender.cli.options import PROVIDERS, STORE, PageFlags
+from recommender.cli.output import form_of, show_page
 from recommender.cli.screen import write_text
 from recommender.inputs.units.times import now
 from recommender.report import formatting as fmt
+from recommender.report.store import refresh_page
 
-if TYPE_CHECKING:
-    from recommender.catalogs.providers.clients import Maker
-    from recommender.catalogs.providers.contract import QuotaValue
-
-STORE = Annotated[
-    Word,
-    typer.Option("--store", help="Store to use instead of your own.", metavar="PATH"),
-]
-_PROVIDERS = Annotated[
-    Words,
-    typer.Option(
-        "--provider",
-        help="Only this provider; repeatable.",
-        metavar="aws|lambda|…",
-        show_default=False,
-    ),
-]
-_REGIONS = Annotated[
-    Words,
-    typer.Option(
-        "--region", help="Only this region; repeatable.", metavar="NAME", show_default=False
-    ),
-]
-
-
-_DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Fetch and check, but publish nothing.")]
-_ACCEPT = Annotated[
-    bool,
-    typer.Option("--accept", help="Publish changes that a check held back; review them first."),
-]
+_DRY_RUN = switch("Fetch and check, but publish nothing.")
+_ACCEPT = switch("Publish changes that a check held back; review them first.")
 
 
 def update(
     flags: PageFlags,
-    provider: _PROVIDERS = None,
-    dry_run: _DRY_RUN = False,
-    accept: _ACCEPT = False,
-    address: Annotated[
-        Word,
-        typer.Option(
-            "--from",
-            help="A published catalog instead of the lists, with its key.",
-            metavar="https://…/manifest.json#ed25519=KEY",
-        ),
-    ] = None,
-    store: STORE = None,
+    provider: Words = PROVIDERS,
+    dry_run: bool = _DRY_RUN,
+    accept: bool = _ACCEPT,
+    address: Word = flag(
+        "https://…/manifest.json#ed25519=KEY",
+        "A published catalog instead of the lists, with its key.",
+        "--from",
+    ),
+    store: Word = STORE,
 ) -> None:
     """Renew prices from public lists, without any account; accounts that are there are used.
 
@@ -74,7 +55,6 @@ def update(
     if address:
         _take_over(address, store)
         return
-    from recommender.catalogs.providers.public.sources import update_makers
 
     errors = ErrorCollector()
     wanted = errors.parse_all(provider, "--provider", one_of(tuple(CLOUDS)))
@@ -89,10 +69,6 @@ def update(
 
 def _take_over(address: str, store: str | None) -> None:
     """Publish in the store what an address serves and a key has signed."""
-    from recommender.catalogs.archive import import_published
-    from recommender.catalogs.load import SNAPSHOT
-    from recommender.catalogs.pin import Pin, pinned
-    from recommender.catalogs.remote import default_cache, load_remote
 
     plain, pin = pinned(address)
     if pin == Pin():
@@ -113,10 +89,10 @@ def _take_over(address: str, store: str | None) -> None:
 
 def refresh(
     flags: PageFlags,
-    provider: _PROVIDERS = None,
-    dry_run: _DRY_RUN = False,
-    accept: _ACCEPT = False,
-    store: STORE = None,
+    provider: Words = PROVIDERS,
+    dry_run: bool = _DRY_RUN,
+    accept: bool = _ACCEPT,
+    store: Word = STORE,
 ) -> None:
     """Fetch today's offers from the providers, check them and publish a new version.
 
@@ -133,13 +109,10 @@ def _renew(
     flags: PageFlags, makers: "dict[str, Maker]", dry_run: bool, accept: bool, store: str | None
 ) -> None:
     """Fetch, check, publish, and show what became of each provider."""
-    from recommender.catalogs.providers.redact import redacted
-    from recommender.catalogs.refresh.report import facts
     from recommender.catalogs.refresh.run import RefreshRequest
     from recommender.catalogs.refresh.run import refresh as run
-    from recommender.report.store import refresh_page
 
-    form = as_json(flags)
+    form = form_of(flags)
     order = RefreshRequest(
         store=store_at(store),
         makers=makers,
@@ -151,28 +124,27 @@ def _renew(
     try:
         report = run(order)
     except CatalogError as error:
-        code = report_errors(["--json"] if form else [], "CATALOG", NOTHING, [redacted(str(error))])
+        code = report_errors(
+            ["--json"] if form.kind == "json" else [], "CATALOG", NOTHING, [redacted(str(error))]
+        )
         raise typer.Exit(code) from None
-    show_page(refresh_page(facts(report)), flags)
+    show_page(refresh_page(facts(report)), form)
     raise typer.Exit({"published": 0, "partial": PARTIAL, "nothing": NOTHING}[report.outcome])
 
 
-def quotas(provider: _PROVIDERS = None, region: _REGIONS = None) -> None:
+def quotas(
+    provider: Words = PROVIDERS, region: Words = flag("NAME", "Only this region; repeatable.")
+) -> None:
     """Print the quotas of your account in the format that --quota reads.
 
     \b
     recommend catalog quotas --provider aws > quotas.csv
     """
-    from recommender.catalogs.providers.quotas import quota_text
 
     write_text(quota_text(_quotas(provider, _regions(region))))
 
 
 def _quotas(provider: list[str] | None, regions: tuple[str, ...]) -> "list[QuotaValue]":
-    from recommender.catalogs.load import load_snapshot
-    from recommender.catalogs.providers.contract import Wanted
-    from recommender.catalogs.refresh.collect import collect
-
     makers, catalog = _makers(provider), load_snapshot()
     wanted = {
         name: Wanted(
@@ -219,8 +191,6 @@ def _of_known_regions(quotas: "list[QuotaValue]") -> "list[QuotaValue]":
 
 
 def _makers(names: list[str] | None) -> "dict[str, Maker]":
-    from recommender.catalogs.providers.clients import makers
-
     errors = ErrorCollector()
     wanted = errors.parse_all(names, "--provider", one_of(OWN_CLIENTS))
     errors.raise_all()
@@ -236,6 +206,5 @@ def _regions(names: list[str] | None) -> tuple[str, ...]:
 
 def _notify(message: str) -> None:
     """Progress goes to standard error, without secrets and on one line."""
-    from recommender.catalogs.providers.redact import redacted
 
     write_text(f"{fmt.clean(redacted(message))}\n", sys.stderr)

@@ -3,17 +3,18 @@
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.exit_codes import CHANGED, INFEASIBLE
+from recommender.cli.flags import Word, argument, flag
 from recommender.cli.groups import command_app
 from recommender.cli.open_catalog import load_catalog, store_at, with_own_machines
-from recommender.cli.options import OwnFlags, PageFlags, Word
-from recommender.cli.output import as_json, show_page
+from recommender.cli.options import CATALOG, OwnFlags, PageFlags
+from recommender.cli.output import form_of, show_page
 from recommender.cli.request import progress_of
 from recommender.cli.search_progress import watched
 from recommender.errors import UsageError
@@ -32,49 +33,30 @@ if TYPE_CHECKING:
 OF_PLAN = "plan"  # of --changed-since: the prices that the plan was made with
 
 
-def _flag(help: str, *names: str, metavar: str) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
-
-
 @dataclass(frozen=True, slots=True)
 class ReplanFlags:
     """What is done of a job, and what may have changed about its limits and prices."""
 
-    done: Annotated[Word, _flag("Share of the job that is done: 40%.", metavar="SHARE")] = None
-    elapsed: Annotated[Word, _flag("Time since the job started: 9h.", metavar="TIME")] = None
-    spent: Annotated[Word, _flag("Money spent so far: 61.", metavar="USD")] = None
-    progress: Annotated[
-        Word,
-        _flag("progress.json of the checkpoint helper, instead of these three.", metavar="FILE"),
-    ] = None
-    plan: Annotated[
-        Word, _flag("Number or role of the running plan (the leading one).", metavar="N")
-    ] = None
-    deadline: Annotated[Word, _flag("New deadline of the whole job.", metavar="TIME")] = None
-    budget: Annotated[Word, _flag("New budget of the whole job.", metavar="USD")] = None
-    changed_since: Annotated[
-        Word,
-        _flag(
-            "For cron: print nothing and exit with 0, unless moving pays or prices of the plan "
-            "moved since this catalog version, or since the answer (exit code 7).",
-            metavar="VERSION|plan",
-        ),
-    ] = None
-    catalog: Annotated[
-        Word, _flag("Catalog folder, store, or https://…/manifest.json.", metavar="PATH")
-    ] = None
-    offers: Annotated[
-        Word, _flag("CSV file of machines you own or rent elsewhere.", metavar="FILE")
-    ] = None
+    done: Word = flag("SHARE", "Share of the job that is done: 40%.")
+    elapsed: Word = flag("TIME", "Time since the job started: 9h.")
+    spent: Word = flag("USD", "Money spent so far: 61.")
+    progress: Word = flag("FILE", "progress.json of the checkpoint helper, instead of these three.")
+    plan: Word = flag("N", "Number or role of the running plan (the leading one).")
+    deadline: Word = flag("TIME", "New deadline of the whole job.")
+    budget: Word = flag("USD", "New budget of the whole job.")
+    changed_since: Word = flag(
+        "VERSION|plan",
+        "For cron: print nothing and exit with 0, unless moving pays or prices of the plan "
+        "moved since this catalog version, or since the answer (exit code 7).",
+    )
+    catalog: Word = CATALOG
+    offers: Word = flag("FILE", "CSV file of machines you own or rent elsewhere.")
 
 
 def replan(
-    answer: Annotated[
-        str,
-        typer.Argument(help="The answer written by recommend ... --json.", metavar="ANSWER.json"),
-    ],
     flags: ReplanFlags,
     output: PageFlags,
+    answer: str = argument("ANSWER.json", "The answer written by recommend ... --json."),
 ) -> None:
     """Whether a running job should move: the rest of it on its machines and on the best others.
 
@@ -83,6 +65,7 @@ def replan(
     recommend replan answer.json --progress /checkpoints/progress.json --changed-since plan
     """
     errors = ErrorCollector()
+    form = form_of(output, errors)
     saved = errors.attempt(lambda: read_answer(Path(answer)), None)
     progress, unsaved_s = _progress(flags, errors)
     errors.raise_all()
@@ -94,11 +77,11 @@ def replan(
     saved = replace(saved, limits=limits, progress=progress)
     catalog = _catalog(flags)
     found = _found(saved, flags, catalog, unsaved_s)
-    if flags.changed_since is None or found.changed or as_json(output):
+    if flags.changed_since is None or found.changed or form.kind != "table":
         from recommender.report.replan import replan_page
 
         request = PlanRequest(saved.job, limits, saved.choice, progress, catalog.version)
-        show_page(replan_page(found, request), output)
+        show_page(replan_page(found, request), form)
     if flags.changed_since is not None and found.changed:
         raise typer.Exit(CHANGED)
     if not found.meets_limits:

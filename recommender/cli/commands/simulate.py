@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
 
@@ -13,34 +13,29 @@ from recommender.catalogs.frozen import dataclass
 from recommender.cli import planner_inputs
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.exit_codes import INFEASIBLE
+from recommender.cli.flags import Word, Words, argument, flag
 from recommender.cli.groups import command_app
 from recommender.cli.open_catalog import warn
 from recommender.cli.options import (
-    AnswerFlags,
-    JobFlags,
-    LimitFlags,
-    OfferFlags,
     OutputFlags,
-    OwnFlags,
-    SearchFlags,
     TraceFlags,
-    Word,
     changed_settings,
     with_settings,
 )
-from recommender.cli.output import OutputOptions, output_options, plan_number, show_answer
-from recommender.cli.screen import progress, write_blocks, write_text
+from recommender.cli.output import Form, form_of, plan_number, show_page
+from recommender.cli.planner_inputs import PlannerFlags
+from recommender.cli.screen import progress
 from recommender.cli.search_progress import watched
 from recommender.cli.strict import PlanCommand, call_problems, complete_job
 from recommender.cli.written_files import draw, picture_path
 from recommender.export.start import TARGETS
 from recommender.inputs import units
 from recommender.inputs.files import writing
-from recommender.report.answer_frame import PlanRequest
+from recommender.report.answer_page import answer_page
+from recommender.report.simulation import simulation_page
 from recommender.text import shown_path
 
 if TYPE_CHECKING:
-    from recommender.plan.simulation import Simulation
     from recommender.planner.simulate_plan import PlanSimulation
     from recommender.simulation.simulate import SimulationOptions
 
@@ -49,77 +44,45 @@ POLICIES = ("net", "thresholds", "full")
 _COUNTED = re.compile(r"[0-9]+\s*[x×*]")  # how machines begin, and no job does
 
 
-def _flag(help: str, *names: str, metavar: str) -> Any:
-    return typer.Option(
-        *names, help=help, metavar=metavar, rich_help_panel="Simulation", show_default=False
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class SimulationFlags:
     """What is simulated, how often, and on which capacity."""
 
-    plan: Annotated[Word, _flag("Number of the plan (the leading one).", metavar="N")] = None
-    runs: Annotated[Word, _flag("Number of simulated runs (10000).", metavar="N")] = None
-    trace: Annotated[Word, _flag("Recorded availability to simulate on.", metavar="FILE")] = None
-    run_law: Annotated[
-        Word,
-        _flag(
-            "Law of spot runs: weibull:0.6, lognormal:1.5, exponential, or a survival curve.",
-            metavar="LAW|FILE",
-        ),
-    ] = None
-    deflatable: Annotated[
-        Word,
-        _flag(
-            "If spot machines lost speed instead: pressure=10%,depth=50%,episode=30m,price=2.",
-            metavar="FACTS",
-        ),
-    ] = None
-    policy: Annotated[
-        Word,
-        _flag(
-            "Compare the plan's fallback rule (net) with two thresholds, or also the full policy.",
-            metavar="net|thresholds|full",
-        ),
-    ] = None
-    executor: Annotated[
-        Word,
-        _flag(
-            "Simulate also how this target would run it.",
-            metavar="|".join(TARGETS),
-        ),
-    ] = None
-    policy_table: Annotated[
-        Word, _flag("Write the plan's full policy as a table.", metavar="FILE.csv")
-    ] = None
-    plot: Annotated[
-        Word, _flag("Draw the histograms (.svg, .png); needs the extra `plot`.", metavar="FILE")
-    ] = None
+    PANEL: ClassVar = "Simulation"
+    plan: Word = flag("N", "Number of the plan (the leading one).")
+    runs: Word = flag("N", "Number of simulated runs (10000).")
+    trace: Word = flag("FILE", "Recorded availability to simulate on.")
+    run_law: Word = flag(
+        "LAW|FILE",
+        "Law of spot runs: weibull:0.6, lognormal:1.5, exponential, or a survival curve.",
+    )
+    deflatable: Word = flag(
+        "FACTS", "If spot machines lost speed instead: pressure=10%,depth=50%,episode=30m,price=2."
+    )
+    policy: Word = flag(
+        "net|thresholds|full",
+        "Compare the plan's fallback rule (net) with two thresholds, or also the full policy.",
+    )
+    executor: Word = flag(TARGETS, "Simulate also how this target would run it.")
+    policy_table: Word = flag("FILE.csv", "Write the plan's full policy as a table.")
+    plot: Word = flag("FILE", "Draw the histograms (.svg, .png); needs the extra `plot`.")
 
 
-Words = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[JOB] [MACHINES]",
-        help="A job, and machines such as 8x p4d.24xlarge spot; without machines, the best plan.",
-        autocompletion=complete_job,
-        show_default=False,
-    ),
-]
+WORDS = argument(
+    "[JOB] [MACHINES]",
+    "A job, and machines such as 8x p4d.24xlarge spot; without machines, the best plan.",
+    None,
+    complete_job,
+)
 
 
 def simulate(
     ctx: typer.Context,
-    limits: LimitFlags,
-    offers: OfferFlags,
-    own: OwnFlags,
-    job_flags: JobFlags,
+    question: PlannerFlags,
     simulation: SimulationFlags,
     recording: TraceFlags,
-    search: SearchFlags,
     output: OutputFlags,
-    words: Words = None,
+    words: Words = WORDS,
 ) -> None:
     """Simulate one plan in thousands of runs: cost, time, states, limits.
 
@@ -132,19 +95,18 @@ def simulate(
     """
     errors = ErrorCollector(call_problems(ctx))
     settings = changed_settings(errors)
-    form = output_options(with_settings(output, settings), AnswerFlags(), errors)
+    form = form_of(with_settings(output, settings), errors)
     job, named = _parted(words or [])
-    call = planner_inputs.PlannerFlags(tuple(job), limits, offers, own, job_flags, search).over(
-        settings
-    )
+    call = question.over(settings, job)
     picture = errors.attempt(lambda: picture_path(simulation.plot), None)
-    order = _order(simulation, recording, search, own, named, errors)
+    order = _order(simulation, recording, call, named, errors)
     which = _which(simulation.plan, named, errors)
     # The plan is that of the usual seed; --seed draws the runs that it is simulated on.
     ready = planner_inputs.read_inputs(
-        replace(call, search=replace(call.search, seed=None)), form.top, errors
+        replace(call, search=replace(call.search, seed=None)), 5, errors
     )
     simulated = _simulated(ready, which, order, form)
+
     found = simulated.simulation
     assert found is not None
     if simulation.policy_table is not None and simulated.policy is not None:
@@ -153,7 +115,7 @@ def simulate(
         from recommender.report.html.picture import runs_spec
 
         draw(picture, runs_spec(found))
-    _show(found, ready.request, form)
+    show_page(simulation_page(found, ready.request, output.quiet), form)
     warn(ready.request.job.remarks)
 
 
@@ -168,8 +130,7 @@ def _parted(words: list[str]) -> tuple[list[str], str]:
 def _order(
     flags: SimulationFlags,
     recording: TraceFlags,
-    search: SearchFlags,
-    own: OwnFlags,
+    call: PlannerFlags,
     named: str,
     errors: ErrorCollector,
 ) -> "SimulationOptions":
@@ -182,7 +143,7 @@ def _order(
         errors.problems.append(f"--runs {runs} is more than {MAX_RUNS:,}; write less")
     if flags.plan is not None and named:
         errors.problems.append("--plan names a plan of the answer; leave it or the machines out")
-    if own.compare is not None:
+    if call.own.compare is not None:
         errors.problems.append("--compare has no place here; name the machines behind the job")
     changes = [flags.trace, flags.run_law, flags.deflatable]
     if sum(change is not None for change in changes) > 1:
@@ -195,7 +156,7 @@ def _order(
         law=errors.parse(flags.run_law, "--run-law", parse_law, None),
         deflatable=errors.parse(flags.deflatable, "--deflatable", parse_deflatable, None),
     )
-    seed = errors.parse(search.seed, "--seed", planner_inputs.parse_seed, SEED)
+    seed = errors.parse(call.search.seed, "--seed", planner_inputs.parse_seed, SEED)
     policy = errors.choose(flags.policy, "--policy", POLICIES, "net")
     executor = errors.choose(flags.executor, "--executor", TARGETS, "")
     table = flags.policy_table
@@ -215,7 +176,7 @@ def _simulated(
     ready: planner_inputs.PlannerInputs,
     which: int | units.Comparison | None,
     order: "SimulationOptions",
-    form: OutputOptions,
+    form: Form,
 ) -> "PlanSimulation":
     """The simulation; where no plan meets the limits, the answer says why."""
     from recommender.optimize.watch import Watch
@@ -230,7 +191,7 @@ def _simulated(
         found = simulate_plan(problem, which, order, ready.options, tick=tick, watch=watch)
     if found.simulation is None:
         assert found.answer is not None
-        show_answer(found.answer, request, form)
+        show_page(answer_page(found.answer, request), form)
         raise typer.Exit(INFEASIBLE)
     return found
 
@@ -239,21 +200,6 @@ def _write(path: Path, table: str) -> None:
     """The policy table, whole or not at all."""
     with writing(f"--policy-table {shown_path(path)}"):
         replace_file(path, table.encode("utf-8"))
-
-
-def _show(found: "Simulation", request: PlanRequest, form: OutputOptions) -> None:
-    from recommender.report import json_output
-    from recommender.report import simulation as simulation_view
-
-    if form.kind == "table":
-        on = form.screen()
-        write_blocks(simulation_view.render(found, request, on.width, form.quiet), on)
-    elif form.kind == "json":
-        write_text(json_output.dumps(simulation_view.document(found, request)))
-    elif form.kind == "csv":
-        write_text(simulation_view.csv_text(found))
-    else:
-        write_text(simulation_view.markdown(found, request, form.quiet))
 
 
 command = command_app("simulate", simulate, PlanCommand)

@@ -2,30 +2,38 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from recommender.cli.error_collector import ErrorCollector
+from recommender.cli.flags import Word, Words, argument, flag
 from recommender.cli.groups import add_command, group_app
-from recommender.cli.options import PageFlags, SheetFlags, TraceFlags, Word, Words
-from recommender.cli.output import put_json, sheet_format, show_page
+from recommender.cli.open_catalog import load_catalog
+from recommender.cli.options import PageFlags, TraceFlags
+from recommender.cli.output import form_of, show_page
 from recommender.cli.screen import progress, write_text
+from recommender.inputs.units.times import now
+from recommender.report.traces import laws_page, series_page
 from recommender.text import shown
+from recommender.traces.fit_result import TraceFit
+from recommender.traces.law_store import (
+    check_offer,
+    laws_for,
+    parse_offer,
+    save_laws,
+    store_path,
+    stored,
+)
+from recommender.traces.law_store import forget as forget_laws
 
 if TYPE_CHECKING:
     from recommender.traces.fit_result import TraceFit
     from recommender.traces.trace import Trace
 
 group = group_app("trace", "Recorded spot markets, and spot laws fitted to them.")
-_FILES = Annotated[
-    list[str], typer.Argument(help="Trace files; may be gzipped.", metavar="FILE...")
-]
+_FILES = argument("FILE...", "Trace files; may be gzipped.")
 
 
 def _offers(incomplete: str) -> list[str]:
-    from recommender.traces.law_store import stored
-
     return [law.offer for law in stored() if law.offer.startswith(incomplete)]
 
 
@@ -38,19 +46,13 @@ def chosen_series(files: list[str], flags: TraceFlags) -> "tuple[Trace, ...]":
 
 
 def fit_trace(
-    files: _FILES,
     trace: TraceFlags,
-    flags: SheetFlags,
-    store: Annotated[
-        Words,
-        typer.Option(
-            help="Save the law for this offer, PROVIDER:PLACE:MACHINE; repeatable.",
-            metavar="OFFER",
-        ),
-    ] = None,
-    catalog: Annotated[
-        Word, typer.Option(help="Catalog that contains the offers of --store.", metavar="PATH")
-    ] = None,
+    flags: PageFlags,
+    files: list[str] = _FILES,
+    store: Words = flag(
+        "OFFER", "Save the law for this offer, PROVIDER:PLACE:MACHINE; repeatable."
+    ),
+    catalog: Word = flag("PATH", "Catalog that contains the offers of --store."),
 ) -> None:
     """Estimate hazards, outages, gangs, zones, hours and prices, with confidence limits.
 
@@ -64,22 +66,15 @@ def fit_trace(
     from recommender.report import traces as traces_view
     from recommender.traces.fit import fit
 
-    form = sheet_format(flags)
+    form = form_of(flags)
     offers = _parsed(store or [])
     with progress("fitting"):
         found = fit(chosen_series(files, trace))
     saved = _saved(offers, found, catalog) if offers else []
-    if form == "json":
-        put_json(traces_view.fit_page(found, saved).facts)
-    elif form == "csv":
-        write_text(traces_view.fit_csv(found))
-    else:
-        show_page(traces_view.fit_page(found, saved), PageFlags(color=flags.color))
+    show_page(traces_view.fit_page(found, saved), form)
 
 
 def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
-    from recommender.traces.law_store import parse_offer
-
     errors = ErrorCollector()
     found = errors.parse_all(words, "--store", parse_offer)
     errors.raise_all()
@@ -88,9 +83,6 @@ def _parsed(words: list[str]) -> list[tuple[str, str, str]]:
 
 def _saved(offers: list[tuple[str, str, str]], found: "TraceFit", catalog: str | None) -> list[str]:
     """Save the law of a fit; the offers it is saved for."""
-    from recommender.cli.open_catalog import load_catalog
-    from recommender.inputs.units.times import now
-    from recommender.traces.law_store import check_offer, laws_for, save_laws
 
     loaded, errors = load_catalog(catalog), ErrorCollector()
     for offer in offers:
@@ -101,13 +93,12 @@ def _saved(offers: list[tuple[str, str, str]], found: "TraceFit", catalog: str |
     return [law.offer for law in laws]
 
 
-def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
+def show(trace: TraceFlags, flags: PageFlags, files: list[str] = _FILES) -> None:
     """Summarise trace files: places, times, share of time up, and a line over time.
 
     \b
     recommend trace show spot-prices.json
     """
-    from recommender.report.traces import series_page
     from recommender.traces.fit import watch
 
     with progress("reading"):
@@ -116,14 +107,9 @@ def show(files: _FILES, trace: TraceFlags, flags: PageFlags) -> None:
 
 
 def convert(
-    files: _FILES,
     trace: TraceFlags,
-    out: Annotated[
-        Word,
-        typer.Option(
-            "-o", "--out", help="File to write; compressed if it ends in .gz.", metavar="OUT"
-        ),
-    ] = None,
+    files: list[str] = _FILES,
+    out: Word = flag("OUT", "File to write; compressed if it ends in .gz.", "-o", "--out"),
 ) -> None:
     """Convert trace files to the tool's own format, on standard output or in a file.
 
@@ -147,28 +133,20 @@ def list_laws(flags: PageFlags) -> None:
     \b
     recommend trace list
     """
-    from recommender.report.traces import laws_page
-    from recommender.traces.law_store import store_path, stored
 
     show_page(laws_page(stored(), str(store_path())), flags)
 
 
 def forget(
-    offers: Annotated[
-        list[str],
-        typer.Argument(
-            help="Offers as printed by recommend trace list.",
-            metavar="OFFER...",
-            autocompletion=_offers,
-        ),
-    ],
+    offers: list[str] = argument(
+        "OFFER...", "Offers as printed by recommend trace list.", autocompletion=_offers
+    ),
 ) -> None:
     """Delete the spot laws saved for some offers.
 
     \b
     recommend trace forget gcp:us-central1:a3-highgpu-8g
     """
-    from recommender.traces.law_store import forget as forget_laws
 
     forget_laws(offers)
     write_text("".join(f"forgot {offer}\n" for offer in offers))

@@ -1,41 +1,33 @@
 """`recommend catalog diff`, `history`, `rollback`, `export`, `import`: the kept versions."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from recommender.catalogs.archive import export as write
+from recommender.catalogs.archive import import_into
+from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.errors import CatalogError
-from recommender.cli.commands.refresh import STORE
+from recommender.catalogs.history import MISSING, difference, has_pyarrow, points
+from recommender.catalogs.load import SNAPSHOT, load, load_snapshot
+from recommender.catalogs.publication import publish_signed
+from recommender.catalogs.store import Store, roll_back, sequence
+from recommender.cli.flags import REQUIRED, Word, argument, flag
 from recommender.cli.open_catalog import store_at, warn
-from recommender.cli.options import PageFlags, Word
+from recommender.cli.options import STORE, PageFlags
 from recommender.cli.output import show_page
 from recommender.cli.screen import write_text
 from recommender.cli.written_files import draw, picture_path
 from recommender.inputs.units.times import now
+from recommender.report.versions import difference_page
 from recommender.text import shown
-
-if TYPE_CHECKING:
-    from recommender.catalogs.catalog import Catalog
-    from recommender.catalogs.store import Store
 
 SHIPPED = "shipped"
 
 
-def _version(help: str, metavar: str) -> typer.models.ArgumentInfo:
-    info: typer.models.ArgumentInfo = typer.Argument(metavar=metavar, help=help, show_default=False)
-    return info
-
-
 def diff(
     flags: PageFlags,
-    before: Annotated[
-        str | None, _version("Version to compare with (the previous one).", "[A]")
-    ] = None,
-    after: Annotated[
-        str | None, _version("Version that is compared (the current one).", "[B]")
-    ] = None,
-    store: STORE = None,
+    before: Word = argument("[A]", "Version to compare with (the previous one).", None),
+    after: Word = argument("[B]", "Version that is compared (the current one).", None),
+    store: Word = STORE,
 ) -> None:
     """Show what changed between two versions; `shipped` names the snapshot.
 
@@ -43,8 +35,6 @@ def diff(
     recommend catalog diff
     recommend catalog diff shipped
     """
-    from recommender.catalogs.history import difference
-    from recommender.report.versions import difference_page
 
     opened = store_at(store)
     _refuse_empty(opened)
@@ -56,19 +46,16 @@ def diff(
 
 def history(
     flags: PageFlags,
-    instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The instance type.")],
-    region: Annotated[str, typer.Option(help="The region.", metavar="NAME")],
-    plot: Annotated[
-        Word, typer.Option(help="Draw the prices (.svg, .png); extra `plot`.", metavar="FILE")
-    ] = None,
-    store: STORE = None,
+    instance: str = argument("INSTANCE", "The instance type."),
+    region: str = flag("NAME", "The region.", default=REQUIRED),
+    plot: Word = flag("FILE", "Draw the prices (.svg, .png); extra `plot`."),
+    store: Word = STORE,
 ) -> None:
     """Show how the prices of a machine in a region have moved.
 
     \b
     recommend catalog history p5.48xlarge --region us-east-1
     """
-    from recommender.catalogs.history import MISSING, has_pyarrow, points
     from recommender.report import versions
 
     picture = picture_path(plot)
@@ -91,17 +78,14 @@ def history(
 
 
 def rollback(
-    version: Annotated[
-        str | None, _version("Version to make current (the previous one).", "[VERSION]")
-    ] = None,
-    store: STORE = None,
+    version: Word = argument("[VERSION]", "Version to make current (the previous one).", None),
+    store: Word = STORE,
 ) -> None:
     """Make an earlier version current; the next refresh starts from it.
 
     \b
     recommend catalog rollback
     """
-    from recommender.catalogs.store import roll_back
 
     opened = store_at(store)
     _refuse_empty(opened)
@@ -110,20 +94,15 @@ def rollback(
 
 
 def export(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A .tar.gz, .tar or .zip file, or a new folder.")
-    ],
-    version: Annotated[
-        str | None, _version("Version to export (the current one).", "[VERSION]")
-    ] = None,
-    store: STORE = None,
+    file: str = argument("FILE", "A .tar.gz, .tar or .zip file, or a new folder."),
+    version: Word = argument("[VERSION]", "Version to export (the current one).", None),
+    store: Word = STORE,
 ) -> None:
     """Write a version with its checksums, to share or serve it.
 
     \b
     recommend catalog export catalog.tar.gz
     """
-    from recommender.catalogs.archive import export as write
 
     opened = store_at(store)
     name = named_version(opened, version) if version else _held(opened)
@@ -136,17 +115,10 @@ def export(
 
 
 def publish(
-    folder: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="A new folder, for a web server to serve.")
-    ],
-    key: Annotated[
-        str, typer.Option("--key", help="Private key of Ed25519 (PEM).", metavar="FILE")
-    ],
-    old_key: Annotated[
-        str | None,
-        typer.Option("--old-key", help="The key before, which names this one.", metavar="FILE"),
-    ] = None,
-    store: STORE = None,
+    folder: str = argument("FOLDER", "A new folder, for a web server to serve."),
+    key: str = flag("FILE", "Private key of Ed25519 (PEM).", default=REQUIRED),
+    old_key: Word = flag("FILE", "The key before, which names this one."),
+    store: Word = STORE,
 ) -> None:
     """Write the version that holds, signed, and print what its readers name.
 
@@ -154,7 +126,6 @@ def publish(
     openssl genpkey -algorithm ed25519 -out key.pem
     recommend catalog publish public --key key.pem
     """
-    from recommender.catalogs.publication import publish_signed
 
     opened = store_at(store)
     name = _held(opened)
@@ -171,18 +142,14 @@ def publish(
 
 
 def import_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="What `export` wrote: a file or a folder.")
-    ],
-    store: STORE = None,
+    file: str = argument("FILE", "What `export` wrote: a file or a folder."),
+    store: Word = STORE,
 ) -> None:
     """Publish an exported version in this store; its prices are marked as imported.
 
     \b
     recommend catalog import catalog.tar.gz
     """
-    from recommender.catalogs.archive import import_into
-    from recommender.catalogs.load import SNAPSHOT
 
     name, problems = import_into(store_at(store), Path(file), SNAPSHOT, now())
     warn(tuple(problems))
@@ -211,7 +178,6 @@ def named_version(store: "Store", word: str) -> str:
     """The version that a word means: its name, or the number that it begins with."""
     if word == SHIPPED:
         return SHIPPED
-    from recommender.catalogs.store import sequence
 
     found = [
         name
@@ -226,6 +192,5 @@ def named_version(store: "Store", word: str) -> str:
 
 def load_version(store: "Store", name: str) -> "Catalog":
     """The catalog of a version of a store, or the shipped snapshot."""
-    from recommender.catalogs.load import load, load_snapshot
 
     return load_snapshot() if name == SHIPPED else load(store.path(name))

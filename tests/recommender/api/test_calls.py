@@ -10,7 +10,7 @@ import pytest
 from recommender import Answer, Choice, GpuFilter, Limits, UsageError, backtest, recommend, simulate
 from recommender.api import agent_tools
 from recommender.cli import main
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from recommender.traces.read import chosen
 from recommender.traces.sample import trace_path
 from tests.shipped import every_cloud, snapshot

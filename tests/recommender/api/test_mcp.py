@@ -14,7 +14,7 @@ pytest.importorskip("mcp", reason="the MCP SDK (extra mcp) is not installed")
 from mcp import Client, StdioServerParameters
 
 from recommender.api.mcp_server import server
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 
 SCHEMA = json.loads(schema_text())
 

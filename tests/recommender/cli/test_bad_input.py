@@ -5,7 +5,7 @@ import json
 import jsonschema
 import pytest
 
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from tests.recommender.cli.conftest import Planner, Run
 
 JOB = "resnet50-imagenet"

@@ -12,7 +12,7 @@ from recommender.inputs.yaml_text import load_yaml
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.plan.limits import Choice, Limits
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from tests.recommender.cli.conftest import Run
 from tests.shipped import snapshot
 

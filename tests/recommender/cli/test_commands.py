@@ -163,7 +163,7 @@ def test_every_line_of_accuracy_says_by_itself_what_is_predicted() -> None:
     ("words", "said"),
     [
         (["resnet"], "unknown study 'resnet'"),
-        (["--reference", "/nowhere"], "are no part"),
+        (["--reference", "/nowhere"], "unknown flag --reference"),
     ],
 )
 def test_accuracy_refuses_what_it_does_not_know(run: Run, words: list[str], said: str) -> None:

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from recommender.cli import main
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 
 ASK = ("--gpu", "A10G", "--gpu", "L4", "--provider", "aws", "--deadline", "48h")
 

@@ -13,7 +13,7 @@ import pytest
 from recommender.cli import main, planner_inputs
 from recommender.plan.answer import Answer
 from recommender.plan.limits import Limits
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from tests.recommender.planning import small
 
 Call = tuple[int, str, str]

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from recommender.cli.app import app
 from recommender.cli.screen import screen, write_text
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from tests.recommender.cli.conftest import Planner, Run
 
 JOB = "resnet50-imagenet"

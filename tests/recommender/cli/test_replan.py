@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from recommender.cli import main
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from recommender.train.progress_file import TrainingProgress
 from tests.recommender.cli.conftest import Run
 from tests.recommender.cli.page_commands import run_page

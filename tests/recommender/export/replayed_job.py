@@ -17,7 +17,7 @@ import yaml
 
 from recommender.export.description import RunDescription
 from recommender.export.targets import export_files
-from recommender.export.train_command import PAID
+from recommender.export.templates import PAID
 from tests.recommender.export.replayed import PRELUDE, START, Market, found_s, served
 
 # Whatever runs beside the training ends at once: this process keeps its notes.

@@ -16,11 +16,12 @@ import yaml
 
 from recommender.api.calls import recommend
 from recommender.catalogs.load import load_snapshot
-from recommender.export.checkpoint_upload import COMMANDS, RESTORE_AGAIN, saving_lines
+from recommender.export.checkpoint_upload import bucket_template, training_lines
 from recommender.export.description import RunDescription
+from recommender.export.launchers import RankVariables
 from recommender.export.start import TARGETS
 from recommender.export.targets import export_files, target_of
-from recommender.export.watch_script import shell_function
+from recommender.export.templates import part, shell_function
 from recommender.inputs.training_software import software
 from recommender.job.jobfile import job_from_text
 from recommender.job.preset_files import preset_text, presets
@@ -156,13 +157,13 @@ class Machine:
             "put_file": (copy.format(self.bucket, self.disk),),
             "drop_folder": (f'rm -rf "{self.bucket}/$1"',),
             "show": (f'cat "{self.bucket}/$1" 2> /dev/null',),
-            "restore_again": RESTORE_AGAIN,
+            "restore_again": part("checkpoints.sh", "restore_again"),
             "start_saving": (":",),
             "kill": (":",),
             "sleep": (":",),
         }
         body = [each for name, text in functions.items() for each in shell_function(name, text)]
-        saving = saving_lines(GCP)
+        saving = training_lines(GCP, RankVariables("1", "0", "localhost", "8"))
         begin = saving.index("restore")
         defined = saving[:begin]
         first = [f"last={restored} safe={restored}"] if restored else ["restore"]
@@ -270,7 +271,7 @@ def test_the_disk_has_room_for_a_fallback_of_fewer_machines():
 
 @pytest.mark.parametrize("run", ALL.values(), ids=ALL)
 def test_no_target_mounts_what_the_plan_uploads_in_parallel(run: RunDescription):
-    commands = COMMANDS[run.machines.provider]
+    *_, upload = part(bucket_template(run.machines), "bucket_put_folder")
     text = made(run, "skypilot")
     jobs: list[dict[str, Any]] = [
         yaml.safe_load(each.text)
@@ -278,4 +279,4 @@ def test_no_target_mounts_what_the_plan_uploads_in_parallel(run: RunDescription)
         if each.name.endswith("yaml")
     ]
     assert all("file_mounts" not in each for each in jobs)
-    assert text.count(commands.put_folder[-1]) == len(jobs)
+    assert text.count(upload) == len(jobs)

@@ -9,7 +9,7 @@ import pytest
 
 from recommender.export.helper import HELPER, helper_file
 from recommender.export.launchers import launcher_of
-from recommender.export.machine_script import machine_script
+from recommender.export.machine_script import MachineSteps, machine_script
 from recommender.export.targets import export_files
 from recommender.inputs.training_software import software
 from tests.recommender.export.runs import GCP, TWO_MACHINES
@@ -139,6 +139,4 @@ def test_a_script_finds_the_helper_in_the_folder_of_its_files(tmp_path: Path) ->
 
 
 def machine_script_of_google() -> str:
-    from recommender.export import gcloud
-
-    return machine_script(GCP, gcloud.MACHINE_STEPS)
+    return machine_script(GCP, MachineSteps("gcp.sh"))

@@ -14,7 +14,8 @@ from recommender.errors import UsageError
 from recommender.export.description import RunDescription
 from recommender.export.start import TARGETS, start_line, usual_target
 from recommender.export.targets import export_files, target_of
-from recommender.export.train_command import SCRIPT, variables
+from recommender.export.templates import TRAINING as SCRIPT
+from recommender.export.train_command import variables
 from recommender.plan.as_run import IN_BUCKET, NO_SWITCH
 from recommender.plan.plan import AsRun, StepSplit
 from tests.recommender import golden

@@ -19,12 +19,12 @@ from recommender.export.targets import export_files
 from recommender.report import (
     answer_table,
     cells,
-    csv_markdown,
     explain,
     json_output,
-    json_schema,
 )
 from recommender.report import formatting as fmt
+from recommender.report.answer_page import Shown, answer_page
+from recommender.report.formats import written
 from recommender.report.html.short_table import short_table
 from recommender.report.launch import launch_line, run_of, write_sentence
 from recommender.report.layout import drawn
@@ -42,10 +42,11 @@ from tests.recommender.answers import (
     TWO_MACHINES,
     machines,
 )
+from tests.recommender.report.answer_schema import build
 
 HOSTILE = "=cmd|'/c calc'!A1\x1b[31m[link=http://x]; rm -rf ~ `id` $(id) |\n# <b>"
 SCHEMAS = Path(__file__).parents[3] / "recommender" / "report" / "schema"
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(json_schema.schema_text()))
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(json_output.schema_text()))
 
 
 def hostile_answer() -> object:
@@ -55,10 +56,10 @@ def hostile_answer() -> object:
 
 
 def test_the_shipped_schema_is_that_of_the_types() -> None:
-    built = json_schema.build()
+    built = build()
     if os.environ.get("RECOMMEND_UPDATE_GOLDEN"):
-        (SCHEMAS / json_schema.FILE).write_text(built, encoding="utf-8")
-    assert json_schema.schema_text() == built
+        (SCHEMAS / json_output.SCHEMA_FILE).write_text(built, encoding="utf-8")
+    assert json_output.schema_text() == built
 
 
 @pytest.mark.parametrize(("answer", "plan_request"), [(ANSWER, QUESTION), (INFEASIBLE, HURT)])
@@ -96,7 +97,7 @@ def test_json_does_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_csv_is_rfc_4180_and_holds_no_formula() -> None:
-    made = csv_markdown.render_csv(hostile_answer())  # type: ignore[arg-type]
+    made = written(answer_page(hostile_answer(), QUESTION), "csv")  # type: ignore[arg-type]
     assert made.count("\r\n") == 2
     rows = list(csv.reader(io.StringIO(made, newline=""), strict=True))
     assert len(rows[0]) == len(rows[1])
@@ -112,7 +113,7 @@ def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
     ):
         assert "\x1b" not in made
     for every in (False, True):
-        prose = csv_markdown.render_markdown(answer, QUESTION, every)  # type: ignore[arg-type]
+        prose = written(answer_page(answer, QUESTION, Shown(table=every)), "markdown")  # type: ignore[arg-type]
         assert "\x1b" not in prose
         assert not re.search(r"(?<!\\)<b>", prose)
     assert "<b>" not in short_table(answer, QUESTION)  # type: ignore[arg-type]
@@ -120,7 +121,9 @@ def test_hostile_words_reach_no_terminal_and_no_markup() -> None:
 
 def test_every_form_lists_every_plan_with_its_cost() -> None:
     forms = [drawn(answer_table.render(ANSWER, QUESTION, width), width) for width in (60, 80, 140)]
-    forms.append(csv_markdown.render_markdown(ANSWER, QUESTION, every=True).replace("\\", ""))
+    forms.append(
+        written(answer_page(ANSWER, QUESTION, Shown(table=True)), "markdown").replace("\\", "")
+    )
     for made in forms:
         for plan in ANSWER.plans:
             assert plan.machines[0].instance_type in made

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from recommender.report.layout import Column, Page, drawn, grid, labelled, marked, render, text
+from recommender.report.layout import drawn, grid, labelled, marked, render, text
+from recommender.report.page import Column, Page
 from tests.recommender.answers import ANSWER, QUESTION
 
 WORD = "Standard_NCC40ads_H100_v5_with_a_long_name"

@@ -22,10 +22,12 @@ from recommender.plan.simulation import (
     Simulation,
     State,
 )
-from recommender.report import answer_table, csv_markdown, explain, json_schema, layout, simulation
+from recommender.report import answer_table, explain, json_output, layout, simulation
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
+from recommender.report.answer_page import Shown, answer_page
 from recommender.report.explain import check_words
+from recommender.report.formats import written
 from recommender.report.html.picture import runs_spec
 from recommender.report.json_output import document, dumps
 from recommender.report.layout import drawn
@@ -85,9 +87,13 @@ def test_policies_are_listed_next_to_each_other_in_every_form(width: int) -> Non
     assert len(row) <= width
     assert row.split()[2:4] == (["61.2", "0.31"] if width >= 80 else ["61.2", "97"])
     made = simulation.document(followed, ASKED)
-    jsonschema.validate(json.loads(dumps(made)), json.loads(json_schema.schema_text()))
-    assert "| full policy | 61.2 |" in simulation.markdown(followed, ASKED)
-    assert '"chance in time, full policy",share,0.97' in simulation.csv_text(followed)
+    jsonschema.validate(json.loads(dumps(made)), json.loads(json_output.schema_text()))
+    assert "| full policy | 61.2 |" in written(
+        simulation.simulation_page(followed, ASKED), "markdown"
+    )
+    assert '"chance in time, full policy",share,0.97' in written(
+        simulation.simulation_page(followed, ASKED), "csv"
+    )
 
 
 def test_quiet_leaves_the_figures() -> None:
@@ -97,14 +103,16 @@ def test_quiet_leaves_the_figures() -> None:
 
 def test_json_follows_its_schema() -> None:
     made = json.loads(dumps(simulation.document(FOUND, ASKED)))
-    jsonschema.Draft202012Validator(json.loads(json_schema.schema_text())).validate(made)
+    jsonschema.Draft202012Validator(json.loads(json_output.schema_text())).validate(made)
     assert made["schema"] == "recommend.simulation/v1"
     assert made["simulation"]["cost"]["mean"] == 61.2
     assert made["simulation"]["plan"]["launch"] is None  # it is in no answer that can be exported
 
 
 def test_csv_has_a_row_per_figure_state_and_chance() -> None:
-    rows = list(csv.DictReader(io.StringIO(simulation.csv_text(FOUND))))
+    rows = list(
+        csv.DictReader(io.StringIO(written(simulation.simulation_page(FOUND, ASKED), "csv")))
+    )
     by_name = {row["figure"]: row for row in rows}
     assert float(by_name["time"]["p95"]) == pytest.approx(15.3)
     assert float(by_name["time"]["form"]) == pytest.approx(8.2)
@@ -192,12 +200,12 @@ def test_a_check_is_printed_below_the_answer_and_in_its_other_forms() -> None:
     for page in (
         drawn(answer_table.render(VERIFIED, ASKED, 80), 80),
         drawn(explain.render(VERIFIED, ASKED, 1, 80), 80),
-        csv_markdown.render_markdown(VERIFIED, ASKED, every=True),
+        written(answer_page(VERIFIED, ASKED, Shown(table=True)), "markdown"),
     ):
         assert "Verified with 20,480 new simulated runs each" in page
     assert "103 USD simulated" in " ".join(short_text(VERIFIED, ASKED).split())
     made = json.loads(dumps(document(VERIFIED, ASKED)))
-    jsonschema.Draft202012Validator(json.loads(json_schema.schema_text())).validate(made)
+    jsonschema.Draft202012Validator(json.loads(json_output.schema_text())).validate(made)
     assert made["checks"][0]["differences"][0]["simulated"] == 103
     assert "checks" not in document(ANSWER, ASKED)
 

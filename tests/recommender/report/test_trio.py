@@ -7,7 +7,9 @@ import pytest
 from recommender.plan.answer import Pick, Trio
 from recommender.plan.evidence import Evidence, PriceGrade, SpeedGrade
 from recommender.plan.plan import Need, Plan
-from recommender.report import csv_markdown, explain, json_output
+from recommender.report import explain, json_output
+from recommender.report.answer_page import answer_page
+from recommender.report.formats import written
 from recommender.report.layout import drawn
 from recommender.report.short_forms import short_text
 from recommender.report.trio import role_words, tie_line, why_it_leads
@@ -61,7 +63,7 @@ def test_what_is_reported_in_full_is_the_plan_that_leads() -> None:
     """Its launch line, its quota and its number, in text, in Markdown and in JSON."""
     plans = (GCP, AWS_A100, AWS_A100, asking(4.0, new_accounts=0.0), ON_DEMAND)
     answer = replace(ANSWER, plans=plans, trio=three(plans[3], GCP, ON_DEMAND))
-    for page in (short_text(answer, QUESTION), csv_markdown.render_markdown(answer, QUESTION)):
+    for page in (short_text(answer, QUESTION), written(answer_page(answer, QUESTION), "markdown")):
         below = page.partition("First")[2]
         assert "sky jobs launch" in " ".join(below.split())
         assert "Running G" in below

@@ -20,8 +20,7 @@ from recommender.catalogs.errors import CatalogError
 from recommender.job.jobfile import find_job
 from recommender.plan.limits import Limits
 from recommender.report.answer_frame import PlanRequest
-from recommender.report.json_output import document
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import document, schema_text
 from recommender.serve import app
 from recommender.serve.app import MAX_BODY_BYTES, Server
 from recommender.serve.catalog_source import CatalogSource

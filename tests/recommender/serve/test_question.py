@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recommender.errors import UsageError
 from recommender.job.preset_files import presets
 from recommender.plan.limits import Choice, Limits, QuotaLimit
-from recommender.report.json_schema import schema_text
+from recommender.report.json_output import schema_text
 from recommender.serve import openapi
 from recommender.serve.answers import made
 from recommender.serve.question import (

@@ -60,14 +60,14 @@ def ask(question: Question, also: str = "") -> tuple[Row, float]:
     """The row of a question, and processor seconds; `also` is typed too."""
     command = import_module("recommender.cli.commands.plan")
     shown: list[tuple[Answer, PlanRequest]] = []
-    show, said, wrong = command.show_answer, StringIO(), StringIO()
+    page, said, wrong = command.answer_page, StringIO(), StringIO()
 
-    def keep(answer: Answer, request: PlanRequest, form: object) -> None:
+    def keep(answer: Answer, request: PlanRequest, how: object) -> object:
         shown.append((answer, request))
-        show(answer, request, form)
+        return page(answer, request, how)
 
     start = process_time()
-    with patch.object(command, "show_answer", keep), redirect_stdout(said), redirect_stderr(wrong):
+    with patch.object(command, "answer_page", keep), redirect_stdout(said), redirect_stderr(wrong):
         main([*shlex.split(also), *shlex.split(question.words)])
     seconds = process_time() - start
     row = row_of(question, *shown[0]) if shown else _failed(question, wrong.getvalue())
