@@ -91,8 +91,14 @@ def published(config: Config, image: int | None = None, patch: int | None = None
     seen = config.whole(("positions",), 0)
     passed = seen * number + 2 * layers * hidden * seen**2
     work = (config.fields.get("multiply_adds") or passed) * ((image or side) / side) ** 2
-    family = config.word("family", "cnn")
-    slower = "as fast as ordinary convolutions is planned; depthwise ones are slower"
+    family, unit = config.word("family", "cnn"), config.word("sample_unit", "image")
+    note = (
+        f"{'an' if unit == 'image' else 'a'} {unit} of {seen:,} positions is assumed"
+        if seen
+        else ""
+    )
+    if family == "cnn":
+        note = "as fast as ordinary convolutions is planned; depthwise ones are slower"
     return Network(
         family=family,
         count=Count(number, number, 0, 161),
@@ -101,8 +107,8 @@ def published(config: Config, image: int | None = None, patch: int | None = None
         attention_width=hidden,
         flop_per_sample=flop(work),
         activation_bytes=4.0 * config.fields.get("outputs", 0),
-        sample_unit=config.word("sample_unit", "image"),
-        note=config.word("note") or (slower if family == "cnn" else ""),
+        sample_unit=unit,
+        note=config.word("note") or note,
     )
 
 

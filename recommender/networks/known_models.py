@@ -47,10 +47,11 @@ def _table() -> Any:
 def _same_shape() -> dict[str, tuple[str, float]]:
     """Models that were trained on from a known one, or built as it is, under names of their own.
 
-    Those that also see, hear or speak have more: then with billions of parameters in all.
+    Those that also see, hear or speak have more: then with billions of parameters in all, as
+    their pages say (from memory, 2026-11).
     """
-    shapes = _table()["same_shape"].items()
-    return {name: (of, 0.0) if isinstance(of, str) else tuple(of) for name, of in shapes}
+    rows = _rows("same_shapes.csv")
+    return {row["name"]: (row["shape"], float(row["billions"] or 0.0)) for row in rows}
 
 
 @cache
@@ -60,8 +61,12 @@ def _of_libraries() -> dict[str, KnownModel]:
     Parameters, multiply-adds and outputs of layers, of results/benchmark-infer-amp-nchw of
     huggingface/pytorch-image-models (2026-08-08), at the side that they were taken with.
     """
-    with files(__package__).joinpath("timm_models.csv").open("r", encoding="utf-8") as file:
-        return {row["name"]: _of_timm(row) for row in csv.DictReader(file)}
+    return {row["name"]: _of_timm(row) for row in _rows("timm_models.csv")}
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with files(__package__).joinpath(name).open("r", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def _of_timm(row: dict[str, str]) -> KnownModel:
