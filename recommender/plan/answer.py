@@ -45,6 +45,9 @@ class Trio:
     third: Pick
     # The most sensible that a new account can start now, where the sensible plan needs a quota.
     today: Pick | None = None
+    # Number of the most sensible plan of another cloud, should that of the sensible plan have no
+    # machines left on demand; 0: none.
+    elsewhere: int = 0
     # Which plan is described first and in full: the sensible one, unless an objective was stated.
     asked: Role = "sensible"
 
@@ -67,6 +70,9 @@ class SensitivityStep:
     effect: str  # one sentence
     plan: Plan | None
     offers: bool = False  # whether other offers or quotas are allowed, under the same limits
+    # Whether it is how little a limit has to rise for a plan without spot and guesses that is as
+    # sensible as the one that leads.
+    surer: bool = False
 
     @property
     def changes(self) -> bool:
@@ -225,6 +231,11 @@ class Answer:
         return None if self.trio is None else self.trio.sensible.plan
 
     @property
+    def picks(self) -> tuple[Pick, ...]:
+        """The plans that most people would take, the leading one first."""
+        return () if self.trio is None else self.trio.picks
+
+    @property
     def lead(self) -> int:
         """Number of the leading plan: the one to rent by default."""
-        return 1 if self.trio is None else self.trio.picks[0].rank
+        return self.picks[0].rank if self.picks else 1

@@ -27,11 +27,11 @@ UNCOUNTED_H = 0.5  # less than this does not count
 RISK_SHARE = 0.25  # of what one in twenty pays above the mean and waits above what is usual
 QUOTA_H = 0.25  # to ask for a quota that a new account lacks
 QUOTA_PER_GPU_H = 1.0 / 16.0  # of a first machine of eight: more needs a reason
-# Of the GPUs beyond it: such requests are not granted by themselves but argued for with the
-# provider, split, cut or refused, and capacity for all at once is looked for besides.
+# Of the GPUs beyond it, quota or none: such requests are not granted by themselves but argued for
+# with the provider, split, cut or refused, and capacity for all at once is looked for besides.
 ARGUE_PER_GPU_H = 1.0 / 8.0
 ONE_MACHINE = 8  # GPUs of the largest machines that clouds rent
-RESUME_H = 0.5  # to see that the job resumes from its checkpoints
+RESUME_H = 0.5  # to see that the job resumes from its checkpoints: on spot, on a stranger's host
 CLUSTER_H = 0.5  # to start two machines that find each other, and for each doubling again
 # What nobody measured, traced or quoted may be off by. An untimed GPU adds an sd of ln speed of
 # 0.18 and that of its rate (`performance/speed_evidence.py`); of the others nothing is known.
@@ -56,11 +56,12 @@ class Effort:
 
 def effort_of(plan: Plan) -> Effort:
     """Estimate the work that a plan takes."""
-    spot = any(m.market == "spot" for m in plan.machines)
+    kept = all(m.market != "spot" for m in plan.machines) and plan.is_promised
+    beyond = 0 if plan.needs or plan.is_owned else max(plan.gpus - ONE_MACHINE, 0)
     return Effort(
         quota_h=(quota_h(plan.gpus) if _lacks_quota(plan, False) else 0.0) + fallback_quota_h(plan),
-        resume_h=RESUME_H if spot else 0.0,
-        cluster_h=CLUSTER_H * log2(sum(m.count for m in plan.machines)),
+        resume_h=0.0 if kept else RESUME_H,
+        cluster_h=CLUSTER_H * log2(sum(m.count for m in plan.machines)) + ARGUE_PER_GPU_H * beyond,
         interruptions_h=INTERRUPTION_H * plan.estimate.interruptions,
     )
 

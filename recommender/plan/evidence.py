@@ -35,14 +35,16 @@ class Evidence:
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        """What nobody measured, besides the speed, whose spread is known."""
+        """What nobody measured, besides the speed, whose spread is known.
+
+        Not sizes that are unpublished: the smallest are assumed, so they err against a plan.
+        """
         price = self.price if self.price in ("derived", "floor") else ""
         spot = self.spot if self.spot == "untraced" else ""
         begin = self.begin if self.begin == "assumed" else ""
-        size = self.size if self.size == "unpublished" else ""
         # What that host asks, and whether it stays.
         host = ("asked", "host") if self.price == "asked" else ()
-        return (*filter(None, (price, spot, begin, size)), *host)
+        return (*filter(None, (price, spot, begin)), *host)
 
     @property
     def weakest(self) -> str:

@@ -31,7 +31,7 @@ class Frontier:
 
 
 def chance_of(plan: SimulatedPlan, limits: Limits) -> float:
-    """The share of a plan's simulated runs that meet deadline and budget.
+    """The chance that a plan meets deadline and budget, by its simulated runs.
 
     It is 0 if the plan exceeds the hourly limit at some moment, or the overhead limit.
     """
@@ -45,7 +45,7 @@ def chance_of(plan: SimulatedPlan, limits: Limits) -> float:
         (due is None or time <= due) and (most is None or cost <= most)
         for time, cost in zip(plan.time_s, plan.cost_usd, strict=True)
     )
-    return met / len(plan.time_s)
+    return min(plan.weight * met / len(plan.time_s), 1.0)
 
 
 def frontier_of(plans: Sequence[SimulatedPlan], limits: Limits) -> Frontier:

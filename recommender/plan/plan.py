@@ -8,6 +8,7 @@ from dataclasses import field
 from itertools import pairwise
 
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.registry import OWN
 from recommender.plan.evidence import Evidence
 
 # Share of the training time that waiting for saves may take without being worth a word.
@@ -329,6 +330,16 @@ class Plan:
         """Whether it has more machines of a cloud than that rents to a new account."""
         known = ((m.count, m.terms.new_account) for m in self.machines if m.terms)
         return any(most is not None and count > most for count, most in known)
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether all its machines are the user's own."""
+        return all(m.provider == OWN for m in self.machines)
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether somebody answers for its machines, unlike for a stranger's host."""
+        return self.evidence is None or self.evidence.price != "asked"
 
     @property
     def mixed(self) -> bool:

@@ -33,6 +33,9 @@ class SimulatedPlan(PlanFigures):
     overhead: float
     cost_usd: tuple[float, ...]  # of each run
     time_s: tuple[float, ...]
+    # What the share of its runs that meet limits counts: less than 1 where its GPUs' memory may be
+    # too small; of printed plans so that at the limits asked it gives the printed chance.
+    weight: float = 1.0
 
 
 Doing = Literal[

@@ -36,7 +36,7 @@ from recommender.planner.program_facts import ReportedProgram, program_facts, re
 from recommender.planner.ranking import HORIZON_S, Ranked, ranked_plans
 from recommender.planner.sensitivity import sensitivity, tail_cut
 from recommender.planner.ties import best_shares
-from recommender.planner.trio import TrioPlans, choose_trio, table_of
+from recommender.planner.trio import TrioPlans, choose_trio, surer_step, table_of
 from recommender.planner.trio_candidates import TrioCandidates
 from recommender.text import duration, shown_path
 
@@ -177,7 +177,9 @@ class Pipeline:
         steps = sensitivity(self.pool, self.ranked.plans[0]) if asked else ()
         if cut and self.lead != self.best:
             steps, cut = _of_plan(self.best, steps), _of_plan(self.lead, cut)
-        return (*steps, *cut)
+        led = self.trio_plans if self.problem.limits.objective == "auto" else None
+        surer = None if led is None else surer_step(self.candidates, led.sensible)
+        return (*steps, *cut, *([surer] if surer else []))
 
     @property
     def _picked(self) -> set[int]:

@@ -14,7 +14,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate
 from recommender.optimize.pool import shape_of
 from recommender.performance.checkpoint import CHECKPOINT_PATHS
-from recommender.plan.frontier import unbeaten
+from recommender.plan.frontier import chance_of, unbeaten
 from recommender.plan.limits import Limits
 from recommender.plan.report_data import PlanKind, ReportData, SimulatedPlan, Timeline
 from recommender.planner.plan_builder import Evaluated
@@ -72,7 +72,9 @@ def report_data(
     ]
     known = {_visible_key(pool, each) for each in named if each.kind == "table"}
     others = closest_to_frontier(_distinct(pool, known), MAX_OTHER_PLANS)
-    shown = _simulated_plans(pool, named, problem.printed_cache)
+    runs = _simulated_plans(pool, named, problem.printed_cache)
+    printed = [each.plan.estimate.chance for plans in kinds.values() for each in plans]
+    shown = [_weighted(*each, problem.limits) for each in zip(runs, printed, strict=True)]
     return ReportData(
         simulated_plans=(*shown, *_simulated_plans(pool, others, problem.outcome_cache)),
         timelines=_timelines(pool, table, shown) if with_runs else (),
@@ -82,6 +84,12 @@ def report_data(
         runs=PRINTED,
         seed=problem.seed,
     )
+
+
+def _weighted(plan: SimulatedPlan, chance: float, limits: Limits) -> SimulatedPlan:
+    """A plan whose runs give its printed chance, which was counted on more of them."""
+    counted = chance_of(plan, limits)
+    return replace(plan, weight=plan.weight * chance / counted) if counted else plan
 
 
 def _timelines(
@@ -195,4 +203,5 @@ def _simulated_plan(
         overhead=float(found.overhead[row]),
         cost_usd=tuple(cost.tolist()),
         time_s=tuple(time.tolist()),
+        weight=float(details.inputs.fits[0]),
     )

@@ -68,7 +68,7 @@ def _as_gang(pool: PlanPool, first: Plan) -> SensitivityStep | None:
     gang = PlanPool(pool.problem.as_gang())
     best = _lead(gang.best.plans, gang.builder, first)
     none = SensitivityStep("--gang", "no plan was found", None)
-    return none if best is None else _compared("--gang", best, first)
+    return none if best is None else compared("--gang", best, first)
 
 
 def _other_limits(problem: Problem) -> list[tuple[str, Limits, bool]]:
@@ -91,10 +91,10 @@ def _looser(pool: PlanPool, words: str, limits: Limits, first: Evaluated) -> Sen
 
 def _gain(words: str, best: Plan | None, first: Plan, limits: Limits) -> SensitivityStep:
     gains = best is not None and _better(best, first, limits)
-    return _compared(words, best if gains else None, first)
+    return compared(words, best if gains else None, first)
 
 
-def _compared(words: str, best: Plan | None, first: Plan) -> SensitivityStep:
+def compared(words: str, best: Plan | None, first: Plan) -> SensitivityStep:
     """What a change makes of the plan at hand; None: nothing."""
     if best is None or alike(best, first):
         return SensitivityStep(words, SAME_PLAN, None)
@@ -107,7 +107,7 @@ def _tighter(
     """What a tighter limit costs; nothing where no plan was found that meets it for sure."""
     mine = _first_if_met(pool, limits, first)
     if mine is not None and alike(mine, first.plan):
-        return _compared(words, None, first.plan)
+        return compared(words, None, first.plan)
     found = pool.select(limits)
     if not found.plans:
         found = pool.select(limits, first=CHOSEN)
@@ -117,7 +117,7 @@ def _tighter(
     if best is None:
         return None if found.plans else SensitivityStep(words, NO_PLAN, None)
     told = alike(best, first.plan) or _matters(best, first.plan)
-    return _compared(words, best, first.plan) if told else None
+    return compared(words, best, first.plan) if told else None
 
 
 def _first_if_met(pool: PlanPool, tighter: Limits, first: Evaluated) -> Plan | None:

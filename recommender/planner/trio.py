@@ -5,18 +5,20 @@ plan is the one with the launch command, so that the first line and the command 
 machines.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 from recommender.catalogs.frozen import dataclass
+from recommender.inputs.limits import as_typed, rounded_up
 from recommender.optimize.candidate import Candidate
-from recommender.plan.answer import Faster, Pick, Role, Trio
+from recommender.plan.answer import Faster, Pick, Role, SensitivityStep, Trio
 from recommender.plan.effort import (
     HOUR_USD,
     doubted_cost_usd,
     effort_of,
     reasons_of,
 )
-from recommender.plan.limits import Aim, Limits
+from recommender.plan.limits import LIMITS, Aim, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     SAME_CHANCE,
@@ -29,6 +31,8 @@ from recommender.planner.plan_builder import (
 )
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.ranking import Ranked, kind_of
+from recommender.planner.relaxed_limits import MARGIN
+from recommender.planner.sensitivity import compared
 from recommender.planner.trio_candidates import TrioCandidates, machines_of
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
@@ -58,6 +62,7 @@ class TrioPlans:
     third: Evaluated
     third_role: Role
     today: Evaluated | None  # what a new account can start now; None where the sensible plan is it
+    elsewhere: Evaluated | None  # on demand at another cloud, should the first have none left
     fastest: Evaluated  # at any price
     kinds: tuple[Evaluated, ...]  # the best of each kind by value, the best first
     ties: tuple[Evaluated, ...]  # on other machines, the best first
@@ -81,6 +86,7 @@ class TrioPlans:
             cheapest=pick("cheapest", self.cheapest),
             third=pick(self.third_role, self.third, faster),
             today=None if self.today is None else pick("today", self.today),
+            elsewhere=0 if self.elsewhere is None else ranks[self.elsewhere.candidate],
             asked=LEADS[limits.objective],
         )
 
@@ -117,6 +123,9 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
     best = shown[0] if shown and shown[0].candidate in keeping else None
     total_usd = _counting(limits)
     sensible = _sensible(plans, total_usd)
+    most = MAX_COST_FACTOR * total_usd(sensible)
+    known = [each for each in (*plans, *candidates.startable) if total_usd(each) <= most]
+    startable = [each for each in known if each.plan.startable]
     curve = [each for each in plans if each in shown] if limits.goal == "frontier" else []
     fastest = best if best and limits.goal == "time" else _fastest(curve or plans)
     safest = limits.deadline_s is not None and limits.objective != "time"
@@ -126,7 +135,8 @@ def choose_trio(candidates: TrioCandidates, ranked: Ranked) -> TrioPlans | None:
         cheapest=best if best and limits.goal == "cost" else _cheapest(plans, total_usd),
         third=fastest if limits.objective == "time" else third,  # at any price only if asked for
         third_role="safest" if safest else "fastest",
-        today=_today(candidates, plans, sensible, total_usd),
+        today=None if sensible.plan.startable else _most_sensible(startable, total_usd),
+        elsewhere=_most_sensible(_elsewhere(known, sensible.plan), total_usd),
         fastest=fastest,
         kinds=_kinds(pool, plans, total_usd) if limits.by_value else (),
         ties=_ties(pool, curve or plans, sensible, total_usd),
@@ -138,22 +148,40 @@ def _counting(limits: Limits) -> TotalUsd:
     return lambda each: doubted_cost_usd(each.plan, limits.goal)
 
 
-def _today(
-    candidates: TrioCandidates,
-    plans: Sequence[Evaluated],
-    sensible: Evaluated,
-    total_usd: TotalUsd,
-) -> Evaluated | None:
-    """The most sensible of the plans that a new account can start, if the first is none of them.
+def _elsewhere(known: Iterable[Evaluated], first: Plan) -> list[Evaluated]:
+    """The plans of other clouds than that of a plan which waits for machines on demand.
 
-    None where none is a choice by value.
+    Nobody publishes how often a cloud has none left. Spot has its failover list.
     """
-    if sensible.plan.startable:
-        return None
-    most = MAX_COST_FACTOR * total_usd(sensible)
-    known = (*plans, *candidates.startable)
-    found = [each for each in known if each.plan.startable and total_usd(each) <= most]
-    return _sensible(found, total_usd) if found else None
+    if first.is_owned or not is_uninterrupted(first):
+        return []
+    clouds = {each.provider for each in first.machines}
+    others = (e for e in known if is_uninterrupted(e.plan) and e.plan.is_promised)
+    return [e for e in others if not clouds & {m.provider for m in e.plan.machines}]
+
+
+def surer_step(candidates: TrioCandidates, sensible: Evaluated) -> SensitivityStep | None:
+    """The least rise of a limit that allows a plan without spot and guesses that is as sensible.
+
+    None where the sensible plan is such a plan itself.
+    """
+    pool, limits = candidates.pool, candidates.pool.problem.limits
+    total_usd = _counting(limits)
+    most = total_usd(sensible) * (1.0 + TIED_COST)
+    for limit, _ in limits.given(LIMITS) if not _is_sure(sensible.plan) else ():
+        plans = candidates.uninterrupted_without(limit)
+        worth = [each for each in plans if _is_sure(each.plan) and total_usd(each) <= most]
+        for each in sorted(worth, key=lambda each: limit.of_plan(each.plan))[:1]:
+            value = rounded_up(limit, MARGIN * limit.of_plan(each.plan), pool.problem.progress)
+            met = pool.first_meeting([each.candidate], limits.with_value(limit, value))
+            if met is not None:
+                change = as_typed(limit, value, pool.problem.progress)
+                return replace(compared(change, met.plan, sensible.plan), surer=True)
+    return None
+
+
+def _is_sure(plan: Plan) -> bool:
+    return is_uninterrupted(plan) and not _guesses(plan)
 
 
 def _without_duplicates(plans: Sequence[Evaluated], first: Sequence[Evaluated]) -> list[Evaluated]:
@@ -206,8 +234,8 @@ def table_of(found: TrioPlans | None, ranked: Ranked, limits: Limits) -> tuple[E
     chosen = found.kinds[: len(ranked.plans)] if limits.by_value else ranked.plans
     labelled = {each.candidate: each for each in ranked.plans}
     plans: dict[Candidate, Evaluated] = {}
-    today = () if found.today is None else (found.today,)
-    picked = (*ranked.plans[:1], found.sensible, found.cheapest, found.third, *today)
+    others = tuple(each for each in (found.today, found.elsewhere) if each is not None)
+    picked = (*ranked.plans[:1], found.sensible, found.cheapest, found.third, *others)
     for each in (*chosen, *picked, *found.ties):
         plans.setdefault(each.candidate, labelled.get(each.candidate, each))
     if limits.goal != "frontier":
@@ -250,6 +278,10 @@ def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
     found = _cheapest([each for each in ready if _guesses(each.plan) == fewest], total_usd)
     better = [each for each in plans if _beats(each.plan, found.plan)]
     return min(better, key=total_usd, default=found)
+
+
+def _most_sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated | None:
+    return _sensible(plans, total_usd) if plans else None
 
 
 def _guesses(plan: Plan) -> int:
@@ -308,16 +340,12 @@ def _fastest(plans: Sequence[Evaluated]) -> Evaluated:
     return min(plans, key=lambda each: (each.time_s, each.cost_usd))
 
 
-def _is_promised(plan: Plan) -> bool:
-    return plan.evidence is None or plan.evidence.price != "asked"
-
-
 def _safest(plans: Sequence[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """Without spot if such a plan is about as likely to be in time as any, else the likeliest.
 
     Of these the one that costs least, all counted. Nobody promises that a stranger's host stays.
     """
-    plans = [each for each in plans if _is_promised(each.plan)] or plans
+    plans = [each for each in plans if each.plan.is_promised] or plans
     best = max(each.plan.estimate.chance for each in plans)
 
     def likely(less: float) -> list[Evaluated]:

@@ -13,9 +13,9 @@ from recommender.market.account_quotas import quota_use
 from recommender.market.offer_facts import Pool
 from recommender.market.quota_rows import quota_market
 from recommender.optimize.candidate import Candidate, Cluster
-from recommender.optimize.pool import EPSILON, NEXT_TO, Among
+from recommender.optimize.pool import ANY, EPSILON, NEXT_TO, Among
 from recommender.plan.effort import evidence_error, screened_cost_usd
-from recommender.plan.limits import Limits
+from recommender.plan.limits import Limit, Limits
 from recommender.planner.baselines import best_of_each_kind
 from recommender.planner.evidence import evidence_of
 from recommender.planner.plan_builder import Evaluated, meets
@@ -51,8 +51,9 @@ class TrioCandidates:
         if not pool.best.plans:
             return []
         clusters = _worth_most_clusters(pool, limits)
-        found = [*pool.best.plans, *pool.pool.of_clusters(limits, clusters)]
-        return list(dict.fromkeys(found))
+        clusters += _cheapest_clusters(pool, limits) if limits.goal == "time" else []
+        found = pool.pool.of_clusters(limits, dict.fromkeys(clusters))
+        return list(dict.fromkeys([*pool.best.plans, *found]))
 
     @cached_property
     def references(self) -> list[Candidate]:
@@ -84,6 +85,15 @@ class TrioCandidates:
         for each in (limits, *([] if limits.goal == "cost" else [cheapest_in_horizon(limits)])):
             found += pool.pool.select(each, _startable(pool), NEXT_TO).plans[:KIND_PLANS]
         return within_horizon(list(pool.builder.meeting(dict.fromkeys(found))))
+
+    def uninterrupted_without(self, limit: Limit) -> list[Evaluated]:
+        """The plans without spot that are worth most if one limit were not."""
+        pool, asked = self.pool, self.pool.problem.limits
+        free = replace(asked.with_value(limit, None), objective=asked.goal)
+        clusters = _worth_most_clusters(pool, free, pool.among("uninterrupted"))
+        found = pool.pool.of_clusters(free, clusters)
+        found.sort(key=lambda each: _total_usd(pool, each))
+        return list(pool.builder.under(free).meeting(found[:MOST_BUILT]))
 
     def plans(self, shown: Sequence[Evaluated]) -> list[Evaluated]:
         """All candidates that meet the limits; those of the table have labels."""
@@ -156,41 +166,51 @@ def machines_of(pool: PlanPool, candidate: Candidate) -> tuple[object, ...]:
     return *kind_of(pool.builder, candidate), *(each.type.instance_type for each in pools)
 
 
-def _worth_most_clusters(pool: PlanPool, limits: Limits) -> list[Cluster]:
-    """Clusters whose rated plans cost least with a person's work and waiting.
-
-    If speed is what is minimised, those that are cheapest within some times too.
-    """
-    plans = pool.pool.plans(limits)
-    sure = plans.chance >= limits.confidence - EPSILON
-    rows = np.flatnonzero(sure if sure.any() else plans.chance >= plans.chance.max(initial=0.0))
+def _worth_most_clusters(pool: PlanPool, limits: Limits, among: Among = ANY) -> list[Cluster]:
+    """Clusters whose rated plans cost least with a person's work and waiting."""
+    rows = _sure_rows(pool, limits, among)
     total = _rated_total_usd(pool, limits, rows)
-    chosen = rows[np.argsort(total, kind="stable")]
-    found = pool.pool.clusters_of(limits, chosen, SIMULATED)
-    if limits.goal != "time":
-        return found
-    by_cost = rows[np.argsort(plans.usd[rows], kind="stable")]
+    return pool.pool.clusters_of(limits, rows[np.argsort(total, kind="stable")], SIMULATED)
+
+
+def _cheapest_clusters(pool: PlanPool, limits: Limits) -> list[Cluster]:
+    """Clusters that are cheapest within some times."""
+    plans, rows = pool.pool.plans(limits), _sure_rows(pool, limits, ANY)
+    by_cost, found = rows[np.argsort(plans.usd[rows], kind="stable")], list[Cluster]()
     for due_s in _longer_times(limits, pool.best.best.time_s):
         within = by_cost[plans.time_s[by_cost] <= due_s]
         found += pool.pool.clusters_of(limits, within, OF_EACH_TIME)
-    return list(dict.fromkeys(found))
+    return found
+
+
+def _sure_rows(pool: PlanPool, limits: Limits, among: Among) -> Ints:
+    """The rated plans that meet limits as surely as is asked; if none does, the surest."""
+    plans = pool.pool.plans(limits)
+    allowed = [among.clusters(table) for table in pool.pool.tables]
+    keys = zip(plans.table.tolist(), plans.row.tolist(), strict=True)
+    chance = np.where([allowed[table][row] for table, row in keys], plans.chance, -1.0)
+    least = min(limits.confidence - EPSILON, chance.max(initial=0.0))
+    return np.flatnonzero(chance >= max(least, 0.0))
 
 
 def _rated_total_usd(pool: PlanPool, limits: Limits, rows: Ints) -> Floats:
-    """What rated plans cost, all counted."""
+    """What rated plans cost, all counted, if what is known of their machines errs against them."""
     plans, tables, asking = pool.pool.plans(limits), pool.pool.tables, _asking(pool)
-    gpus, machines, spot = np.zeros((3, len(rows)))
+    gpus, machines, spot, error = np.zeros((4, len(rows)))
     for number in np.flatnonzero(np.bincount(plans.table[rows])).tolist():
-        mine = plans.table[rows] == number
-        found, at = tables[number].found, plans.row[rows[mine]]
-        asked = tables[number].site.provider in asking
+        mine, table = plans.table[rows] == number, tables[number]
+        found, at = table.found, plans.row[rows[mine]]
+        asked = table.site.provider in asking
         gpus[mine], machines[mine] = found.fleet.gpus[at] * asked, found.fleet.machines[at]
         spot[mine] = found.gang.has_spot[at]
-    columns = (plans.usd[rows], plans.time_s[rows], gpus, machines, spot)
+        pools = pool.problem.single_type_sites.pools[table.index]
+        known = [evidence_error(evidence_of(pool.problem, [pools[e]])) for e in table.rows.tolist()]
+        error[mine] = np.where(table.plans.counts[at] > 0, known, 0.0).max(axis=1)
+    columns = (plans.usd[rows], plans.time_s[rows], gpus, machines, spot, error)
     return np.array(
         [
-            screened_cost_usd(usd, time_s, int(g), int(m), bool(s), limits.goal)
-            for usd, time_s, g, m, s in zip(*(each.tolist() for each in columns), strict=True)
+            screened_cost_usd(usd, time_s, int(g), int(m), bool(s), limits.goal, error=e)
+            for usd, time_s, g, m, s, e in zip(*(each.tolist() for each in columns), strict=True)
         ]
     )
 

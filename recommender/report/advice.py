@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recommender.catalogs.registry import CLOUDS, OWN
+from recommender.catalogs.registry import CLOUDS
 from recommender.job.job import Job
 from recommender.plan.answer import Answer
 from recommender.plan.plan import Checkpointing, Fallback, Need, Plan, Site, StepSplit
@@ -37,7 +37,7 @@ def comparison(answer: Answer, request: PlanRequest) -> str:
     """The saving of the leading plan, against on-demand and against today's machines."""
     first, parts = answer.plans[answer.lead - 1], []
     if all(m.market != "spot" for m in first.machines):
-        own = all(m.provider == OWN for m in first.machines)
+        own = first.is_owned
         parts.append("uses your machines only" if own else f"rents {_held(first)} machines only")
     elif first.saving is not None:
         parts.append(_against_on_demand(answer, request, first.saving))

@@ -196,8 +196,9 @@ def render(answer: Answer, request: PlanRequest, number: int, width: int) -> lis
 
 def _why(answer: Answer, number: int) -> str:
     """Why the plan is one of the three, and what it takes to get it going."""
-    picks = () if answer.trio is None else answer.trio.picks
-    reasons = dict.fromkeys(each for pick in picks if pick.rank == number for each in pick.reasons)
+    reasons = dict.fromkeys(
+        each for pick in answer.picks if pick.rank == number for each in pick.reasons
+    )
     leads = why_it_leads(answer) if number == answer.lead else ""
     return "; ".join(filter(None, (leads, *reasons)))
 

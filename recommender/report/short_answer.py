@@ -7,7 +7,7 @@ from dataclasses import replace
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.job.derive import size_of_work
-from recommender.plan.answer import Answer, Pick
+from recommender.plan.answer import Answer
 from recommender.plan.effort import (
     HOUR_USD,
     ONE_MACHINE,
@@ -71,6 +71,7 @@ def short_answer(answer: Answer, request: PlanRequest) -> ShortAnswer:
     steps = (
         ("First", first_words(lead, request)),
         ("Then", fmt.clean(write_sentence(lead, request))),
+        ("Else", _else(answer, lead)),
         ("Contract", contract_words(answer, lead)),
     )
     return ShortAnswer(
@@ -98,40 +99,44 @@ def job_words(request: PlanRequest) -> str:
 def _plans(answer: Answer, limited: bool) -> tuple[ShortPlan, ...]:
     """The plan to rent, the others that most people would take, and today's machines."""
     roles: dict[int, list[str]] = {answer.lead: []}
-    for pick in _picks(answer):
+    for pick in answer.picks:
         roles.setdefault(pick.rank, []).append(pick.role)
     rows = [
         _row(answer.plans[rank - 1], rank, names, answer, limited) for rank, names in roles.items()
     ]
     if answer.compared is not None:
-        rows.append(_row(answer.compared, 0, ["now"], answer, limited))
+        against = f"the first {against_today(answer.plans[answer.lead - 1], answer.compared)}"
+        rows.append(plan_row(answer.compared, "now", "", against, limited))
+    for step in answer.sensitivity:
+        if step.surer and step.plan is not None:
+            words = f"with {step.change}"
+            rows.insert(1, plan_row(step.plan, "surer", words, step.effect, limited))
     return tuple({row.said: row for row in reversed(rows)}.values())[::-1]
 
 
-def _picks(answer: Answer) -> tuple[Pick, ...]:
-    return () if answer.trio is None else answer.trio.picks
-
-
 def _row(plan: Plan, rank: int, roles: list[str], answer: Answer, limited: bool) -> ShortPlan:
-    leads, estimate = rank == answer.lead, plan.estimate
+    leads = rank == answer.lead
     named = [role for role in roles if not leads or role != "sensible"]
-    own = all(m.provider == OWN for m in plan.machines)
-    role, *others = ["use" if own else "rent", *named] if leads else named
+    role, *others = ["use" if plan.is_owned else "rent", *named] if leads else named
     also = f"also the {fmt.listing(others)}" if others else ""
+    return plan_row(plan, role, also, catch(plan, leads), limited, rank)
+
+
+def plan_row(
+    plan: Plan, role: str, words: str, known: str, limited: bool = False, rank: int = 0
+) -> ShortPlan:
+    """A row: what it is to most people, some words, where it runs, and the catch that is known."""
+    estimate = plan.estimate
     chance = [fmt.share(estimate.chance)] if limited else []
     return ShortPlan(
         plan,
         role,
         rank,
         cells.short_machines(plan),
-        " · ".join(filter(None, (also, cells.gpus(plan.machines), place_words(plan)))),
+        " · ".join(filter(None, (words, cells.gpus(plan.machines), place_words(plan)))),
         (f"{fmt.usd(estimate.cost.mean)} USD", fmt.duration(estimate.time.p50), *chance),
-        catch(plan, leads) if rank else _against(answer.plans[answer.lead - 1], plan),
+        known,
     )
-
-
-def _against(first: Plan, today: Plan) -> str:
-    return f"the first {against_today(first, today)}"
 
 
 def place_words(plan: Plan) -> str:
@@ -187,12 +192,13 @@ def _work(plan: Plan, effort: Effort) -> Iterable[tuple[float, str]]:
     found = plan.estimate
     if effort.resume_h:
         often = interruptions_words(found.interrupted, found.interruptions, found.interruptions_p95)
-        untraced = plan.evidence is not None and plan.evidence.spot == "carried over"
-        going_by = ", going by other GPUs" if untraced else ""
+        carried = plan.evidence is not None and plan.evidence.spot == "carried over"
+        going_by = ", going by machines of other sizes" if carried else ""
         usd = HOUR_USD * (effort.resume_h + effort.interruptions_h)
         yield usd, f"interrupted {often.partition(';')[0]}{going_by}"
     count = sum(m.count for m in plan.machines)
-    yield HOUR_USD * effort.cluster_h, f"{count} machines that train as one"
+    if count > 1:
+        yield HOUR_USD * effort.cluster_h, f"{count} machines needed at once, which train as one"
 
 
 def _age(plan: Plan) -> str:
@@ -253,13 +259,23 @@ def first_words(plan: Plan, request: PlanRequest) -> str:
     return f"check that you have {amount_words(unread[0])} in {fmt.clean(unread[0].region)}{page}"
 
 
+def _else(answer: Answer, lead: Plan) -> str:
+    """What to rent where the first cloud has no machines left."""
+    trio = answer.trio
+    if trio is None or not trio.elsewhere or answer.lead != trio.sensible.rank:
+        return ""
+    plan, first = answer.plans[trio.elsewhere - 1], fmt.provider(lead.machines[0].provider)
+    cost, time = fmt.usd(plan.estimate.cost.mean), fmt.duration(plan.estimate.time.p50)
+    where = f"{cells.short_machines(plan)} at {place_words(plan)}, {cost} USD, {time}"
+    return f"if {first} has none left, plan {trio.elsewhere}: {where}"
+
+
 def contract_words(answer: Answer, lead: Plan) -> str:
     """Of a job for which capacity is sold by contract, what that is worth, and whether spot is.
 
     Blocks are sold by the day, and more than one machine is argued for with the provider.
     """
-    own = any(m.provider == OWN for m in lead.machines)
-    if own or lead.gpus <= ONE_MACHINE or lead.estimate.time.p50 <= 86_400.0:
+    if lead.is_owned or lead.gpus <= ONE_MACHINE or lead.estimate.time.p50 <= 86_400.0:
         return ""
     split = lead.estimate.split
     held_h = (split.start_up_s + split.work_s + split.checkpoint_s) / 3600.0

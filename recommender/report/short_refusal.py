@@ -7,7 +7,6 @@ from recommender.plan.answer import Answer, Infeasible, SensitivityStep
 from recommender.plan.effort import doubted_cost_usd
 from recommender.plan.limits import LIMITS
 from recommender.plan.plan import Plan
-from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest, age_words, asked_words
 from recommender.report.short_answer import (
@@ -17,7 +16,7 @@ from recommender.report.short_answer import (
     first_words,
     job_words,
     lacking,
-    place_words,
+    plan_row,
 )
 
 _FLAGS = {"overhead": "max-overhead"}  # rows of the program that are called unlike their flag
@@ -72,15 +71,8 @@ def _with(step: SensitivityStep) -> str:
 
 def _row(role: str, words: str, plan: Plan) -> ShortPlan:
     saved = plan.saving or 0.0
-    return ShortPlan(
-        plan=plan,
-        role=role,
-        rank=0,
-        machines=cells.short_machines(plan),
-        where=" · ".join((words, cells.gpus(plan.machines), place_words(plan))),
-        figures=(f"{fmt.usd(plan.estimate.cost.mean)} USD", fmt.duration(plan.estimate.time.p50)),
-        catch=f"{fmt.percent(saved)} below the cheapest on-demand plan" if saved > 0.0 else "",
-    )
+    below = f"{fmt.percent(saved)} below the cheapest on-demand plan" if saved > 0.0 else ""
+    return plan_row(plan, role, words, below)
 
 
 def _why(why: Infeasible) -> str:

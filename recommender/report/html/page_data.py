@@ -75,6 +75,7 @@ class PlanRow:
     price: str  # USD per hour
     max_usd_per_hour: float
     overhead: float
+    weight: float  # of the share of its runs that meet limits
     runs: int
     time_codes: str  # base64 of little-endian 16-bit numbers, a run each
     cost_codes: str
@@ -189,7 +190,7 @@ def _origin(limit: float | None, middle: float) -> float:
 
 def _row(index: int, plan: SimulatedPlan, answer: Answer, scale: Scale) -> PlanRow:
     cost, time, unit = plan.cost, plan.time, scale.unit_s
-    picked = answer.trio is not None and plan.number in [p.rank for p in answer.trio.picks]
+    picked = plan.number in [pick.rank for pick in answer.picks]
     whole = plan.kind != "table" or plan.number <= _DETAILED or picked
     thin = 1 if whole else _THINNED
     return PlanRow(
@@ -218,6 +219,7 @@ def _row(index: int, plan: SimulatedPlan, answer: Answer, scale: Scale) -> PlanR
         price=fmt.number(plan.usd_per_hour),
         max_usd_per_hour=plan.max_usd_per_hour,
         overhead=plan.overhead,
+        weight=plan.weight,
         runs=len(plan.time_s[::thin]),
         time_codes=encoded(plan.time_s[::thin], scale.origin_s),
         cost_codes=encoded(plan.cost_usd[::thin], scale.origin_usd),
@@ -252,8 +254,7 @@ def _label(plan: SimulatedPlan, answer: Answer) -> str:
         return baseline_name(plan, answer)
     if plan.kind == "other":
         return ""
-    picks = () if answer.trio is None else answer.trio.picks
-    roles = [pick.role for pick in picks if pick.rank == plan.number]
+    roles = [pick.role for pick in answer.picks if pick.rank == plan.number]
     if not roles:
         return str(plan.number)
     return f"{plan.number} {', '.join(roles)}: {cells.gpus(plan.machines)}"

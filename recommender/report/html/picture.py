@@ -36,7 +36,7 @@ from recommender.report.simulation import plan_name, plan_words
 MISSING = "--plot needs vl-convert-python: pip install vl-convert-python"
 WIDTH, SCALE = 960, 2.0
 _BEYOND = 2.0  # times a limit, up to which plans that miss it are drawn
-_HIDDEN = ("time_codes", "cost_codes")  # runs: no picture shows them
+_HIDDEN = ("weight", "time_codes", "cost_codes")  # of runs: no picture shows them
 
 
 def drawn(spec: charts.Spec, form: str) -> bytes:

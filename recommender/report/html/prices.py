@@ -34,8 +34,7 @@ class PriceRow:
 
 def offers_of(answer: Answer) -> tuple[OfferKey, ...]:
     """The machines of the plans that the answer leads with, each once."""
-    picks = () if answer.trio is None else answer.trio.picks
-    machines = (m for pick in picks for m in pick.plan.machines)
+    machines = (m for pick in answer.picks for m in pick.plan.machines)
     keys = ((m.provider, m.instance_type, m.region, m.zone, m.market) for m in machines)
     return tuple(dict.fromkeys(keys))
 

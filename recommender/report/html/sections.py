@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from recommender.plan.answer import Answer, Infeasible, Pick, SensitivityStep
+from recommender.plan.answer import Answer, Infeasible, SensitivityStep
+from recommender.plan.effort import effort_of, reasons_of
 from recommender.plan.evidence import Evidence, PriceGrade, SpeedGrade, SpotGrade
 from recommender.plan.plan import OWN_TRACE, Plan, SpotFacts
 from recommender.report import answer_frame, cells, explain
@@ -22,6 +23,7 @@ from recommender.report.html.elements import (
 from recommender.report.html.page_data import PageData, PlanRow
 from recommender.report.launch import launch_line
 from recommender.report.limit_words import why_not
+from recommender.report.short_answer import ShortPlan, short_answer
 from recommender.report.short_refusal import headline as why_none
 from recommender.report.trio import faster_still, tie_line, why_it_leads
 
@@ -59,26 +61,24 @@ def contents(parts: Iterable[Element], asks: bool = False) -> Element:
 
 
 def cards(answer: Answer, request: PlanRequest) -> Element:
-    """The trio: what to rent, what it costs, how long it takes, what it needs."""
-    picks = () if answer.trio is None else answer.trio.picks
-    shown: dict[int, list[Pick]] = {}
-    for pick in picks:
-        shown.setdefault(pick.rank, []).append(pick)
-    made = [_card(rank, same, answer, request) for rank, same in shown.items()]
+    """The plans of the short answer: what to rent, what it costs, how long it takes, its catch."""
+    short = short_answer(answer, request)
+    made = [_card(row, answer, request) for row in short.plans]
+    steps = [(name, words) for name, words in short.steps if name != "Then"]
     words = [comparison(answer, request), tie_line(answer)]
     return section(
         "answer",
         "What to rent",
         element("div", *made, class_="cards"),
+        *(element("p", element("strong", f"{name}: "), each) for name, each in steps),
         *(element("p", each) for each in words if each),
         _in_words(answer, request),
     )
 
 
-def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) -> Element:
-    plan, lead = picks[0].plan, rank == answer.lead
+def _card(row: ShortPlan, answer: Answer, request: PlanRequest) -> Element:
+    plan, lead = row.plan, row.rank == answer.lead
     estimate = plan.estimate
-    roles = fmt.listing([pick.role for pick in picks])
     facts: list[tuple[str, Child, str]] = [
         ("cost", element("strong", f"{fmt.usd(estimate.cost.mean)} USD"), _cost_span(plan)),
         ("time", element("strong", fmt.duration(estimate.time.p50)), _time_span(plan)),
@@ -89,18 +89,19 @@ def _card(rank: int, picks: list[Pick], answer: Answer, request: PlanRequest) ->
     for name, much, rest in facts:
         terms.append(element("dt", name))
         terms.append(element("dd", much, *([element("small", rest)] if rest else [])))
-    reasons = [why_it_leads(answer), *picks[0].reasons] if lead else list(picks[0].reasons)
-    reasons += map(faster_still, picks)
-    if picks[0].effort_h >= 0.05:
-        reasons.append(f"{fmt.duration(3600.0 * picks[0].effort_h)} of your own work")
+    reasons = [row.catch, why_it_leads(answer) if lead else "", *reasons_of(plan)]
+    reasons += [faster_still(pick) for pick in answer.picks if pick.rank == row.rank]
+    work_h = effort_of(plan).total_h
+    if work_h >= 0.05:
+        reasons.append(f"{fmt.duration(3600.0 * work_h)} of your own work")
     return element(
         "article",
-        element("h3", f"{roles} · plan {rank}"),
-        element("p", *names(cells.short_machines(plan)), class_="machines"),
-        element("p", *names(f"{cells.gpus(plan.machines)} · {_place(plan)}"), class_="faint"),
+        element("h3", f"{row.role} · plan {row.rank}" if row.rank else row.role),
+        element("p", *names(row.machines), class_="machines"),
+        element("p", *names(row.where), class_="faint"),
         element("dl", *terms),
         element("ul", *(element("li", fmt.clean(each)) for each in reasons if each)),
-        *_launch(plan, rank),
+        *(_launch(plan, row.rank) if row.rank else []),
         class_="card lead" if lead else "card",
     )
 
@@ -120,12 +121,6 @@ def _chance(plan: Plan, request: PlanRequest) -> list[tuple[str, Child, str]]:
     if request.limits.goal == "frontier":
         return []
     return [("chance", element("strong", fmt.share(plan.estimate.chance)), "to meet all limits")]
-
-
-def _place(plan: Plan) -> str:
-    """Where the cluster starts; the regions that it may fail over to as a number."""
-    first, _, others = cells.place(plan).partition(" +")
-    return f"{first} +{fmt.plural(int(others), 'region')}" if others else first
 
 
 def _launch(plan: Plan, rank: int) -> list[Element]:

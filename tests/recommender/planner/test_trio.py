@@ -47,7 +47,8 @@ def test_effort_is_asking_resuming_and_starting_several():
     calm = replace(one(needs=()), estimate=replace(one().estimate, interruptions=0.0))
     assert effort_of(calm).total_h == 0.0
     assert effort_of(replace(one("spot"), needs=())).resume_h > 0.0
-    assert [effort_of(one(count=n)).cluster_h for n in (1, 2, 16)] == [0.0, 0.5, 2.0]
+    some = [replace(one(count=n), gpus=8) for n in (1, 2, 16)]
+    assert [effort_of(each).cluster_h for each in some] == [0.0, 0.5, 2.0]
     asked = Need("Running On-Demand P instances", 96.0, "vcpu", "us-east-1", 0.0)
     assert effort_of(replace(calm, needs=(asked,))).quota_h > 0.0
     assert effort_of(replace(calm, needs=(replace(asked, yours=192.0),))).quota_h == 0.0
@@ -59,6 +60,24 @@ def test_a_quota_of_several_machines_is_argued_for() -> None:
     asked = Need("Preemptible B200 GPUs", 40.0, "gpu", "us-west2", 0.0)
     hours = [effort_of(replace(one(), gpus=gpus, needs=(asked,))).quota_h for gpus in (8, 40)]
     assert hours == pytest.approx([0.25 + 0.5, 0.25 + 0.5 + 4.0])
+
+
+def test_several_machines_at_once_are_argued_for_where_no_quota_is_known_and_nobody_owns_them():
+    """By hand: half an hour for two machines, 8 GPUs beyond the first 8 at an eighth."""
+    two = one(count=2)
+    assert two.gpus == 16
+    granted = Need("Preemptible B200 GPUs", 16.0, "gpu", "us-west2", yours=16.0)
+    owned = (replace(two.machines[0], provider="own"),)
+    cases = (two, 1.5), (replace(two, needs=(granted,)), 0.5), (replace(two, machines=owned), 0.5)
+    for case, hours in cases:
+        found = effort_of(case)
+        assert (found.quota_h, found.cluster_h) == (0.0, pytest.approx(hours))
+
+
+def test_a_strangers_host_has_to_be_resumed_like_spot() -> None:
+    known = Evidence("measured", "asked", None, 1.0, 0.0, 0.0, 0.0)
+    hours = [effort_of(each).resume_h for each in (one("spot"), replace(one(), evidence=known))]
+    assert hours[0] == hours[1] > effort_of(one()).resume_h == 0.0
 
 
 def test_the_quota_of_a_fallback_is_asked_for_as_well() -> None:
@@ -261,6 +280,44 @@ def test_nothing_is_for_today_where_every_machine_needs_a_quota() -> None:
     assert answer.trio.today is None
 
 
+def test_where_only_doubts_keep_a_limit_its_least_rise_for_a_surer_plan_is_told() -> None:
+    """Within 200 USD are spot machines that nobody timed; what the rise allows keeps it."""
+    job, asked = find_job("gpt2-medium"), Limits(budget_usd=200.0)
+    answer = recommend(job, asked, catalog=every_cloud(), now=NOW)
+    assert answer.sensible is not None
+    assert not is_uninterrupted(answer.sensible)
+    (step,) = (each for each in answer.sensitivity if each.surer)
+    assert step.plan is not None
+    assert step.plan.evidence is not None
+    assert is_uninterrupted(step.plan)
+    assert step.plan.evidence.guesses == ()
+    total = [doubted_cost_usd(plan, "time") for plan in (step.plan, answer.sensible)]
+    assert total[0] <= total[1] * (1.0 + TIED_COST)
+    raised = float(step.change.removeprefix("--budget "))
+    assert raised / 1.05 < step.plan.estimate.cost.p95 <= raised
+    assert step.plan.estimate.chance >= 0.94
+
+
+def test_the_plan_of_another_cloud_is_told_where_the_first_waits_for_machines() -> None:
+    answer = recommend(
+        find_job("bert-large-pretrain"),
+        Limits(deadline_s=24 * HOUR),
+        catalog=every_cloud(),
+        now=NOW,
+    )
+    assert answer.trio is not None
+    first, other = answer.trio.sensible.plan, answer.plans[answer.trio.elsewhere - 1]
+    assert is_on_demand_only(first)
+    assert is_uninterrupted(other)
+    assert not {m.provider for m in first.machines} & {m.provider for m in other.machines}
+    assert not [each for each in answer.sensitivity if each.surer]
+    clouds = {m.provider for m in first.machines}
+    known = [p for p in answer.plans if is_uninterrupted(p) and p.is_promised]
+    known = [p for p in known if not clouds & {m.provider for m in p.machines}]
+    least = min(doubted_cost_usd(plan, "cost") for plan in known)
+    assert doubted_cost_usd(other, "cost") <= least * (1.0 + AS_SENSIBLE)
+
+
 def test_every_plan_as_sensible_and_as_well_founded_is_called_a_tie():
     """Within `TIED_COST` of the sensible one, all counted: each is named, and no other."""
     found = 0
@@ -441,7 +498,7 @@ def test_a_percent_of_the_time_is_not_paid_for_nor_reported_as_faster() -> None:
     """A machine that receives checkpoints saved 8 s of 14 min for 40 cents more."""
     plain, faster, slow = costing(1, 4.7, 0.233), costing(2, 5.1, 0.231), costing(3, 3.0, 0.5)
     assert _fastest_worth_paying([slow, faster, plain], slow) == plain
-    trio = TrioPlans(slow, slow, plain, "fastest", None, faster, (), ())
+    trio = TrioPlans(slow, slow, plain, "fastest", None, None, faster, (), ())
     assert trio.numbered([plain, faster, slow], Limits(budget_usd=10.0)).third.faster is None
     much = replace(trio, fastest=costing(2, 9.0, 0.2))
     told = much.numbered([plain, much.fastest, slow], Limits(budget_usd=10.0)).third.faster

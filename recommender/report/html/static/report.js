@@ -107,7 +107,7 @@ function chanceOf(plan) {
   let met = 0;
   for (let i = 0; i < plan.times.length; i++)
     if (plan.times[i] <= time && plan.costs[i] <= cost) met++;
-  return met / plan.times.length;
+  return Math.min(plan.weight * met / plan.times.length, 1);
 }
 
 function meetsMeans(plan) {
