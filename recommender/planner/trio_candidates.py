@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 
@@ -89,7 +90,8 @@ class TrioCandidates:
     def uninterrupted_without(self, limit: Limit) -> list[Evaluated]:
         """The plans without spot that are worth most if one limit were not."""
         pool, asked = self.pool, self.pool.problem.limits
-        free = replace(asked.with_value(limit, None), objective=asked.goal)
+        aim: Literal["cost", "time"] = "cost" if asked.goal == "cost" else "time"
+        free = replace(asked.with_value(limit, None), objective=aim)
         clusters = _worth_most_clusters(pool, free, pool.among("uninterrupted"))
         found = pool.pool.of_clusters(free, clusters)
         found.sort(key=lambda each: _total_usd(pool, each))
