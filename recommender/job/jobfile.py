@@ -57,13 +57,13 @@ def _of_flags(flags: JobFlags, folder: Path) -> Job:
         "model", "method", "lora_rank", "examples", "epochs", "batch", "batch_per_gpu", "stack",
         "tokens", "samples", "image_size", "params",
     )  # fmt: skip
-    draft = draft_job(StatedJob(**{name: getattr(flags, name) for name in names}), None, folder)
+    said = {name: getattr(flags, name) for name in names}
+    draft = draft_job(StatedJob(**said, tokens_per_example=flags.seq_len), None, folder)
     own = own_layer(_parsed(draft.text, "flags"), "flags")
-    job = _job(_Stated(own, "flags", "job", folder), flags.raw())
-    said = [
-        f"assumed: {each}".replace("--tokens-per-example", "--seq-len") for each in draft.assumed
-    ]
-    return replace(job, remarks=(*said, *job.remarks))
+    name = Path(flags.model or f"{flags.params} parameters").name
+    job = _job(_Stated(own, "flags", name, folder), flags.raw())
+    assumed = "; ".join(draft.assumed).replace("--tokens-per-example", "--seq-len")
+    return replace(job, remarks=(*([f"assumed: {assumed}"] if assumed else []), *job.remarks))
 
 
 def job_from_text(text: str, where: str = "job", name: str = "job", folder: Path = Path()) -> Job:

@@ -168,15 +168,17 @@ def surer_step(candidates: TrioCandidates, sensible: Evaluated) -> SensitivitySt
     pool, limits = candidates.pool, candidates.pool.problem.limits
     total_usd = _counting(limits)
     most = total_usd(sensible) * (1.0 + TIED_COST)
-    for limit, _ in limits.given(LIMITS) if not _is_sure(sensible.plan) else ():
+    for limit, asked in limits.given(LIMITS) if not _is_sure(sensible.plan) else ():
         plans = candidates.uninterrupted_without(limit)
         worth = [each for each in plans if _is_sure(each.plan) and total_usd(each) <= most]
-        for each in sorted(worth, key=lambda each: limit.of_plan(each.plan))[:1]:
-            value = rounded_up(limit, MARGIN * limit.of_plan(each.plan), pool.problem.progress)
-            met = pool.first_meeting([each.candidate], limits.with_value(limit, value))
-            if met is not None:
-                change = as_typed(limit, value, pool.problem.progress)
-                return replace(compared(change, met.plan, sensible.plan), surer=True)
+        nearest = min(worth, key=lambda each: limit.of_plan(each.plan), default=None)
+        if nearest is None or limit.of_plan(nearest.plan) <= asked:
+            continue
+        value = rounded_up(limit, MARGIN * limit.of_plan(nearest.plan), pool.problem.progress)
+        met = pool.first_meeting([nearest.candidate], limits.with_value(limit, value))
+        if met is not None:
+            change = as_typed(limit, value, pool.problem.progress)
+            return replace(compared(change, met.plan, sensible.plan), surer=True)
     return None
 
 

@@ -320,7 +320,15 @@ def test_one_line_is_a_job_and_says_what_it_took_for_granted(tmp_path: Path) -> 
     job = find_job(None, tmp_path, flags)
     assert job.samples * job.tokens_per_sample == pytest.approx(100e6, rel=0.001)
     assert (job.method, job.parameters) == ("lora", 7_615_616_512)
-    assert any(each.startswith("assumed: batch") for each in job.remarks)
+    assert any("assumed: " in each and "batch 64" in each for each in job.remarks)
+    assert job.name == "Qwen2.5-7B"
+
+
+def test_the_length_that_one_line_states_is_that_of_its_examples(tmp_path: Path) -> None:
+    flags = JobFlags(model="Qwen/Qwen2.5-7B", examples="1000", epochs="1", seq_len="2048")
+    job = find_job(None, tmp_path, flags)
+    assert (job.samples, job.tokens_per_sample) == (1000, 2048)
+    assert not any("tokens_per_example" in each for each in job.remarks)
     with pytest.raises(UsageError, match="no job given"):
         find_job(None, tmp_path, JobFlags(model="Qwen/Qwen2.5-7B"))
 

@@ -58,3 +58,10 @@ def test_plans_that_miss_a_limit_are_counted_but_not_on_the_frontier():
     found = frontier_of([cheap, sure], Limits(deadline_s=5.0, confidence=0.9))
     assert [p.cost.mean for p in found.points] == [2.0]
     assert (found.simulated, found.meeting) == (2, 1)
+
+
+def test_the_memory_that_may_be_too_small_lowers_every_chance_and_no_chance_is_above_one():
+    due = Limits(deadline_s=plan(1.0, 1.0).time_s[-1])
+    assert chance_of(plan(1.0, 1.0), due) == 0.25
+    assert chance_of(plan(1.0, 1.0, weight=0.8), due) == 0.2
+    assert chance_of(plan(1.0, 1.0, weight=1.02), Limits()) == 1.0
