@@ -21,8 +21,8 @@ BEGIN = "<!-- begin: python -P tests/run.py tests.research.first_answers --write
 END = "<!-- end -->"
 HERE = Path(__file__).parent
 HEAD = (
-    "| question | the first plan (mean cost, median time) | engineer, platform | why |\n"
-    "|:--|:--|:--|:--|\n"
+    "| job | question | the first plan (mean cost, median time) | engineer, platform | why |\n"
+    "|:--|:--|:--|:--|:--|\n"
 )
 
 
@@ -100,7 +100,7 @@ def printed(row: Row, verdict: Verdict) -> str:
     """A row of the page."""
     surer = f"<br>*surer* with {row.surer}" if row.surer else ""
     return (
-        f"| {row.question} | {row.first}{surer} "
+        f"| {row.section} | {row.question} | {row.first}{surer} "
         f"| {verdict.engineer}, {verdict.platform} | {verdict.why} |"
     )
 
@@ -130,17 +130,14 @@ def run_row(run: PublishedRun, found: Estimated) -> str:
 
 def tables(catalog: Catalog) -> str:
     """The generated part of the page: the kept answers, and the published runs of today."""
-    said, parts = verdicts(), dict[str, list[str]]()
-    for row in rows():
-        line = printed(row, said[row.section, row.question])
-        parts.setdefault(row.section, []).append(line)
-    answers = [f"### {name}\n\n{HEAD}" + "\n".join(lines) for name, lines in parts.items()]
+    said = verdicts()
+    answers = "\n".join(printed(row, said[row.section, row.question]) for row in rows())
     runs = "\n".join(run_row(run, estimate_of(run, catalog)) for run in published_runs())
     published = (
         "## Published runs\n\n| job | on | published | estimate for the same machine, on demand "
         f"| cheapest today | source |\n|:--|:--|:--|:--|:--|:--|\n{runs}"
     )
-    return "\n\n".join((*answers, published))
+    return f"{HEAD}{answers}\n\n{published}"
 
 
 def written(generated: str) -> str:
