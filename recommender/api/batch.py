@@ -44,6 +44,7 @@ class JobEntry:
     file: str
     job: Job | None
     problem: str = ""
+    limits: tuple[Limits, ...] = ()  # its own; else those of the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,17 @@ class Question:
     seed: int = SEED
     inputs: bool = False  # with what each plan is simulated from
 
-    def key(self, job: Job) -> str:
-        """What names this question about a job, on every machine."""
-        asked = replace(self, catalog=self.catalog.sha256)  # type: ignore[arg-type]
-        return sha256(repr((__version__, asked, replace(job, name=""))).encode()).hexdigest()
+    def of(self, entry: JobEntry) -> "Question":
+        """The question about one job, which may have limits of its own."""
+        return replace(self, limits=entry.limits or self.limits)
+
+    def key(self, entry: JobEntry) -> str:
+        """What names the question about a job, on every machine; "" where there is no job."""
+        if entry.job is None:
+            return ""
+        asked = replace(self.of(entry), catalog=self.catalog.sha256)  # type: ignore[arg-type]
+        job = replace(entry.job, name="")
+        return sha256(repr((__version__, asked, job)).encode()).hexdigest()
 
 
 def read_jobs(words: Sequence[str]) -> list[JobEntry]:
@@ -69,7 +77,7 @@ def read_jobs(words: Sequence[str]) -> list[JobEntry]:
     files = [each for word in words for each in _files_of(word)]
     if not files:
         raise UsageError(f"{', '.join(map(shown_path, words))}: no job files (*.yaml) there")
-    return [_entry(each) for each in files]
+    return [read_entry(each) for each in files]
 
 
 def _files_of(word: str) -> list[str]:
@@ -79,7 +87,8 @@ def _files_of(word: str) -> list[str]:
     return sorted(str(each) for each in folder.iterdir() if each.suffix in SUFFIXES)
 
 
-def _entry(file: str) -> JobEntry:
+def read_entry(file: str) -> JobEntry:
+    """The job of a file or preset, or why there is none."""
     path, name = Path(file), Path(file).stem
     try:
         in_folder = path.suffix in SUFFIXES
@@ -89,10 +98,12 @@ def _entry(file: str) -> JobEntry:
         return JobEntry(name, file, None, "; ".join(error.problems))
 
 
-def plan_rows(question: Question, job: Job) -> list[Row]:
+def plan_rows(question: Question, entry: JobEntry) -> list[Row]:
     """The plans of one job under every limit; a refusal is a row too."""
+    if entry.job is None:
+        return [_refused("error", entry.problem)]
     try:
-        return _rows(question, job)
+        return _rows(question.of(entry), entry.job)
     except UsageError as error:
         return [_refused("error", "; ".join(error.problems))]
     except Exception as error:  # a defect that one job meets is no reason to lose the others
@@ -193,21 +204,18 @@ def plan_batch(
     """
     kept = Journal.opened(journal, question.moment)
     question = replace(question, moment=kept.moment)
-    keys = [None if each.job is None else question.key(each.job) for each in jobs]
-    asked: dict[str, Job] = {}
-    for key, each in zip(keys, jobs, strict=True):
-        if key is not None and each.job is not None:
-            asked.setdefault(key, each.job)  # one question is planned once
-    work = [key for key in asked if key not in kept.done]
+    keys = [question.key(each) for each in jobs]
+    asked = {key: each for key, each in zip(keys[::-1], jobs[::-1], strict=True) if key}
+    work = [key for key in dict.fromkeys(keys) if key and key not in kept.done]
     for number, rows in workers.results(plan_rows, question, [asked[key] for key in work]):
         kept.add(work[number], rows)
         if tick is not None:
             tick(len(asked.keys() & kept.done.keys()), len(asked))
     if journal is not None:
-        kept.rewrite({key: kept.done[key] for key in asked})
+        kept.rewrite({key: kept.done[key] for key in dict.fromkeys(keys) if key})
     of_all = {"catalog": question.catalog.version, "as_of": question.moment.isoformat()}
     return [
         {"job": each.name, "file": each.file, **row, **of_all}
         for each, key in zip(jobs, keys, strict=True)
-        for row in (kept.done[key] if key else [_refused("error", each.problem)])
+        for row in (kept.done[key] if key else plan_rows(question, each))
     ]

@@ -22,6 +22,7 @@ COMMANDS = tuple(
         ("init", "Write a job file for your own training."),
         ("explain", "Why a machine is not recommended, and what would change it."),
         ("batch", "Plan many jobs under many deadlines."),
+        ("fleet", "Which job runs on what and when: shared quotas, budgets."),
         ("frontier", "The cost-time frontier, with a plot."),
         ("export", "Write files that run a plan: SkyPilot, dstack, Slurm, …"),
         ("replan", "Whether a running job should move."),

@@ -16,9 +16,7 @@ from recommender.text import shown_path
 
 Row = dict[str, Any]
 SCHEMA = "recommend.batch/v1"
-MISSING = (
-    "-o FILE.parquet needs pyarrow: pip install 'recommend-gpus[history]'; or write FILE.jsonl"
-)
+MISSING = "-o FILE.parquet needs pyarrow: pip install pyarrow; or name a .jsonl"
 # Every column and its type in Parquet, in their order.
 COLUMNS = {
     **dict.fromkeys(("job", "file", "status", "message"), "string"),

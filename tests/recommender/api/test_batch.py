@@ -15,7 +15,6 @@ from recommender import recommend
 from recommender.api import batch
 from recommender.api.batch import JobEntry, Question, Row, plan_batch, read_jobs
 from recommender.inputs.workers import LOCAL, Workers
-from recommender.job.job import Job
 from recommender.plan.limits import Choice, Limits, QuotaLimit
 from recommender.report.batch import COLUMNS, check_target, json_lines, write
 from tests.recommender.planning import NOW, small
@@ -72,9 +71,9 @@ def planned(monkeypatch: pytest.MonkeyPatch, rows: list[Row]) -> list[str]:
     """The jobs that are planned, in their order; each gets the rows known for its name."""
     names = list[str]()
 
-    def known(_: Question, job: Job) -> list[Row]:
-        names.append(job.name)
-        mine = [row for row in rows if row["job"] == job.name]
+    def known(_: Question, entry: JobEntry) -> list[Row]:
+        names.extend([entry.name] if entry.job is not None else [])
+        mine = [row for row in rows if row["job"] == entry.name]
         return [{n: v for n, v in row.items() if n not in OF_ALL} for row in mine]
 
     monkeypatch.setattr(batch, "plan_rows", known)
