@@ -27,7 +27,6 @@ from recommender.policies.availability import (
 )
 from recommender.policies.policy_table import (
     NEVER,
-    JointTable,
     PolicyTable,
     ZonePrices,
     first_cheapest,
@@ -96,6 +95,17 @@ class SemiMarkov:
         return lambda state: np.where(chosen, lenient(state), strict(state))
 
 
+def _in_time(task: Task, spare: Floats, tick_s: float) -> Bools:
+    """Can on-demand, started in the next tick, still end in time?"""
+    return whole_ticks(task.changeover_s - spare, tick_s) <= 1e-6
+
+
+def _spot_safe(task: Task, state: PolicyState, pay: Floats, left_s: float, tick_s: float) -> Bools:
+    """Can it, when spot runs for one tick and then vanishes?"""
+    work = task.work_s - state.done_s - np.maximum(tick_s - pay, 0.0)
+    return _in_time(task, left_s - tick_s - work, tick_s) | (work <= DONE_S)
+
+
 @dataclass
 class _Watch:
     """The decisions of one replay: the belief moves with every tick seen."""
@@ -113,8 +123,11 @@ class _Watch:
             return np.where(state.mode == SPOT, SPOT, ON_DEMAND)
         spare = left * self.table.tick_s - (self.task.work_s - state.done_s)
         usd = np.stack([self._usd(left, mode, belief, spare, state) for mode in range(3)])
-        usd[NONE] = np.where(self._safe(spare - self.table.tick_s), usd[NONE], np.inf)
-        usd[SPOT] = np.where(self._spot_safe(state, left), usd[SPOT], np.inf)
+        tick_s, on_spot = self.table.tick_s, state.mode == SPOT
+        usd[NONE] = np.where(_in_time(self.task, spare - tick_s, tick_s), usd[NONE], np.inf)
+        pay = np.where(on_spot, state.start_up_s, self.task.changeover_s)
+        there = state.available & _spot_safe(self.task, state, pay, left * tick_s, tick_s)
+        usd[SPOT] = np.where(there, usd[SPOT], np.inf)
         usd[ON_DEMAND] = np.minimum(usd[ON_DEMAND], float(NEVER))
         # Ties go to spot, then to waiting.
         order = np.array([SPOT, NONE, ON_DEMAND])
@@ -132,18 +145,6 @@ class _Watch:
         pay = np.where(state.mode == mode, state.start_up_s, self.task.changeover_s)
         slack = spare if mode == NONE else spare - pay
         return self.table.at(left, mode, belief, slack)
-
-    def _safe(self, spare: Floats) -> Bools:
-        """Can on-demand, started in the next tick, still end in time?"""
-        return whole_ticks(self.task.changeover_s - spare, self.table.tick_s) <= 1e-6
-
-    def _spot_safe(self, state: PolicyState, left: int) -> Bools:
-        """Can it, when spot runs for one tick and then vanishes?"""
-        tick_s = self.table.tick_s
-        pay = np.where(state.mode == SPOT, state.start_up_s, self.task.changeover_s)
-        work = self.task.work_s - state.done_s - np.maximum(tick_s - pay, 0.0)
-        spare = (left - 1) * tick_s - work
-        return state.available & (self._safe(spare) | (work <= DONE_S))
 
 
 def expected_usd(table: PolicyTable, law: Chain, task: Task) -> float:
@@ -223,7 +224,7 @@ class _WatchZones:
     chains: list[Chain]
     kept: list[int]
     small: list[AggregatedStates]
-    table: JointTable
+    table: PolicyTable
     rent: int  # zone in whose region on-demand is cheapest
     belief: list[Floats] = field(default_factory=list)  # per zone (windows, states), before a look
 
@@ -238,7 +239,7 @@ class _WatchZones:
         spare = left_s - (self.task.work_s - state.done_s)
         left = left_s / self.table.tick_s
         idle = self.table.at(left, 0, joint, spare)
-        usd = [np.where(self._safe(spare - tick_s), idle, np.inf)]
+        usd = [np.where(_in_time(self.task, spare - tick_s, tick_s), idle, np.inf)]
         move = self.zones.move_costs(state.place)
         for number, zone in enumerate([*self.kept, self.rent], 1):
             mode = rent if number > len(self.kept) else 1 + zone
@@ -247,7 +248,8 @@ class _WatchZones:
             cost = self.table.at(left, number, joint, spare - pay)
             cost = cost + np.where(same, 0.0, move[:, zone])
             if mode != rent:
-                there = state.zones[:, zone] & self._spot_safe(state, pay, left_s)
+                safe = _spot_safe(self.task, state, pay, left_s, tick_s)
+                there = state.zones[:, zone] & safe
                 cost = np.where(there, cost, np.inf)
             usd.append(np.minimum(cost, float(NEVER)) if mode == rent else cost)
         modes = np.array([0, *(1 + zone for zone in self.kept), rent])
@@ -264,13 +266,3 @@ class _WatchZones:
             lump = here @ self.small[self.kept.index(zone)].member
             joint = (joint[:, :, None] * lump[:, None, :]).reshape(len(available), -1)
         return joint
-
-    def _safe(self, spare: Floats) -> Bools:
-        """Can on-demand, started in the next tick, still end in time?"""
-        return whole_ticks(self.task.changeover_s - spare, self.zones.tick_s) <= 1e-6
-
-    def _spot_safe(self, state: PolicyState, pay: Floats, left_s: float) -> Bools:
-        """Can it, when spot runs for one tick and then vanishes?"""
-        tick_s = self.zones.tick_s
-        work = self.task.work_s - state.done_s - np.maximum(tick_s - pay, 0.0)
-        return self._safe(left_s - tick_s - work) | (work <= DONE_S)

@@ -147,36 +147,6 @@ ROWS, COLUMNS = 8, 5  # of the grid shown: time left (squares of eighths), work 
 LATE_USD = 0.5 * float(NEVER)  # a cost to go above it is that of a deadline missed
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyChoice:
-    """The cheapest choice at one time left, work left and belief; None: cannot be in time."""
-
-    choice: str | None
-    usd: float  # cost to go
-
-
-def choice_at(
-    table: PolicyTable, task: Task, left: int, work_s: float, mode: int, up: bool, belief: Floats
-) -> PolicyChoice:
-    """The choice with `left` ticks to go, by what runs before it and the belief (states,).
-
-    Ties go to spot, then to waiting, as in the policy.
-    """
-    spare = left * table.tick_s - work_s
-    order = (SPOT, NONE, ON_DEMAND) if up else (NONE, ON_DEMAND)
-    slacks = [spare - (0.0 if new in (NONE, mode) else task.changeover_s) for new in order]
-    usd = np.array(
-        [
-            table.at(left, new, belief[None], np.array([slack]))[0]
-            for new, slack in zip(order, slacks, strict=True)
-        ]
-    )
-    cheapest = int(first_cheapest(usd))
-    if usd[cheapest] >= LATE_USD:
-        return PolicyChoice(None, float("inf"))
-    return PolicyChoice(NAMES[int(order[cheapest])], float(usd[cheapest]))
-
-
 def beliefs(law: Chain) -> tuple[Floats, Floats]:
     """What is known at a random moment of an outage, and of a run: (states,) each."""
     away, there = np.where(law.up, 0.0, law.usual), np.where(law.up, law.usual, 0.0)
@@ -204,12 +174,14 @@ def policy_facts(
     works = tuple(task.work_s * k / COLUMNS for k in range(COLUMNS, 0, -1))
     away, there = beliefs(law)
 
+    def choice(left: int, work_s: float, up: bool, belief: Floats) -> str | None:
+        here = np.array([up]), belief[None]
+        (mode,), usd = _choices(table, left, NONE, work_s, task.changeover_s, *here)
+        return None if usd[0] >= LATE_USD else NAMES[mode]  # None: cannot be in time
+
     def cells(up: bool, belief: Floats) -> tuple[tuple[str | None, ...], ...]:
         lefts = [min(round(time_s / problem.tick_s), table.ticks) for time_s in times]
-        return tuple(
-            tuple(choice_at(table, task, left, w, NONE, up, belief).choice for w in works)
-            for left in lefts
-        )
+        return tuple(tuple(choice(left, w, up, belief) for w in works) for left in lefts)
 
     def usd(some: TwoThresholds) -> float:
         spent = rule_usd(some, law, task, problem.prices, problem.tick_s)
@@ -267,14 +239,15 @@ def words_of(problem: PolicyProblem) -> str:
 def _rows(problem: PolicyProblem) -> Iterator[Sequence[str]]:
     law, task = problem.chain, problem.task
     table = problem.table()
-    states = list(_states(problem))
+    states, changeover_s = list(_states(problem)), task.changeover_s
+    every = law.up, np.eye(len(law.up))
     met = law.usual > 0.0  # ages below a tick never occur
     for left in sorted({round(table.ticks * k / STEPS) for k in range(1, STEPS + 1)}, reverse=True):
         for k in range(STEPS, 0, -1):
             work_s = task.work_s * k / STEPS
             time_h, work_h = left * problem.tick_s / 3600.0, work_s / 3600.0
             for mode in (NONE, SPOT, ON_DEMAND):
-                decision, usd = _choices(table, left, mode, work_s, task.changeover_s, law.up)
+                decision, usd = _choices(table, left, mode, work_s, changeover_s, *every)
                 for place, state in enumerate(states):
                     if met[place] and usd[place] < LATE_USD and (law.up[place] or mode != SPOT):
                         yield (
@@ -284,15 +257,23 @@ def _rows(problem: PolicyProblem) -> Iterator[Sequence[str]]:
 
 
 def _choices(
-    table: PolicyTable, left: int, mode: int, work_s: float, changeover_s: float, up: Bools
+    table: PolicyTable,
+    left: int,
+    mode: int,
+    work_s: float,
+    changeover_s: float,
+    up: Bools,
+    belief: Floats,
 ) -> tuple[list[int], Floats]:
-    """The cheapest choice in every state, and its cost; ties go to spot, then to waiting."""
-    spare = left * table.tick_s - work_s
-    every, order = np.eye(len(up)), (SPOT, NONE, ON_DEMAND)
+    """The cheapest choice of each belief (beliefs, states), and its cost, with `left` ticks to go.
+
+    `up`: whether spot is there (beliefs,). Ties go to spot, then to waiting, as in the policy.
+    """
+    spare, order = left * table.tick_s - work_s, (SPOT, NONE, ON_DEMAND)
     usd = np.empty((len(order), len(up)))
     for place, new in enumerate(order):
         slack = spare - (0.0 if new in (NONE, mode) else changeover_s)
-        usd[place] = table.at(left, new, every, np.full(len(up), slack))
+        usd[place] = table.at(left, new, belief, np.full(len(up), slack))
     usd[0] = np.where(up, usd[0], np.inf)
     best = first_cheapest(usd)
     return [int(order[place]) for place in best], usd.min(axis=0)

@@ -45,7 +45,7 @@ NEVER = np.float32(1e6)  # USD: worse than anything a job costs
 class PolicyTable:
     """Cost to go in USD of what runs in the coming tick, start-up already taken from the slack."""
 
-    usd: Floats  # (ticks left + 1, 3 modes, states, slack in ticks + 1)
+    usd: Floats | Singles  # (ticks left + 1, modes, states, slack in ticks + 1)
     tick_s: float
 
     @property
@@ -53,20 +53,26 @@ class PolicyTable:
         """Ticks from the start to the deadline."""
         return len(self.usd) - 1
 
-    def at(self, left: int, mode: int, belief: Floats, slack_s: Floats) -> Floats:
-        """Expected cost to go per window, linear in the slack; NEVER where it is below zero.
+    def at(self, left: float, mode: int, belief: Floats, slack_s: Floats) -> Floats:
+        """Expected cost to go per window, linear in time left and slack; NEVER for slack < 0.
 
-        `belief` (windows, states) weighs the states, `slack_s` (windows,).
+        `left` counts ticks, `belief` (windows, states) weighs the states, `slack_s` (windows,).
         """
-        rows = self.usd[left, mode]
-        last = rows.shape[1] - 1
-        place = slack_s / self.tick_s
-        low = np.clip(np.floor(place + 1e-9).astype(np.int64), 0, last - 1)
+        low = min(int(left + 1e-9), self.ticks)
+        part = max(left - low, 0.0)
+        value = self._on(low, mode, belief, slack_s)
+        if part > 1e-9:
+            above = self._on(min(low + 1, self.ticks), mode, belief, slack_s)
+            value = value * (1.0 - part) + above * part
+        return np.where(slack_s / self.tick_s < -1e-6, float(NEVER), value)
+
+    def _on(self, left: int, mode: int, belief: Floats, slack_s: Floats) -> Floats:
+        rows, place = self.usd[left, mode], slack_s / self.tick_s
+        low = np.clip(np.floor(place + 1e-9).astype(np.int64), 0, rows.shape[1] - 2)
         part = np.clip(place - low, 0.0, 1.0)
         below = np.einsum("ws,sw->w", belief, rows[:, low])
         above = np.einsum("ws,sw->w", belief, rows[:, low + 1])
-        value = below * (1.0 - part) + above * part
-        return np.where(place < -1e-6, float(NEVER), value)
+        return np.asarray(below * (1.0 - part) + above * part)
 
 
 def first_cheapest(usd: Floats) -> Ints:
@@ -141,36 +147,6 @@ class ZonePrices:
     move_usd: Floats  # (zones + 1, zones + 1) from row to column
 
 
-@dataclass(frozen=True, slots=True)
-class JointTable:
-    """Cost to go in USD of what runs in the coming tick, start-up already taken from the slack."""
-
-    usd: Singles  # (ticks left + 1, modes, joint states, slack in ticks + 1)
-    tick_s: float
-
-    def at(self, left: float, mode: int, belief: Floats, slack_s: Floats) -> Floats:
-        """Expected cost to go per window, linear in time left and slack; NEVER for slack < 0.
-
-        `left` counts ticks of the table, `belief` (windows, joint states) weighs the states.
-        """
-        low = min(int(left + 1e-9), len(self.usd) - 1)
-        part = max(left - low, 0.0)
-        value = self._on(low, mode, belief, slack_s)
-        if part > 1e-9:
-            above = self._on(min(low + 1, len(self.usd) - 1), mode, belief, slack_s)
-            value = value * (1.0 - part) + above * part
-        return np.where(slack_s / self.tick_s < -1e-6, float(NEVER), value)
-
-    def _on(self, left: int, mode: int, belief: Floats, slack_s: Floats) -> Floats:
-        rows = self.usd[left, mode]
-        place = slack_s / self.tick_s
-        low = np.clip(np.floor(place + 1e-9).astype(np.int64), 0, rows.shape[1] - 2)
-        part = np.clip(place - low, 0.0, 1.0)
-        below = np.einsum("ws,sw->w", belief, rows[:, low])
-        above = np.einsum("ws,sw->w", belief, rows[:, low + 1])
-        return np.asarray(below * (1.0 - part) + above * part)
-
-
 def size(task: Task, tick_s: float) -> tuple[int, int]:
     """Ticks and slack of a table, in ticks of `tick_s`."""
     ticks = int(np.ceil(task.deadline_s / tick_s - 1e-9))
@@ -179,7 +155,7 @@ def size(task: Task, tick_s: float) -> tuple[int, int]:
 
 def joint_table(
     zones: Sequence[AggregatedStates], offers: ZonePrices, task: Task, tick_s: float
-) -> JointTable:
+) -> PolicyTable:
     """Backward induction on the grid of `tick_s`; four bytes per cell.
 
     Seconds of one core: about ticks × modes × joint states × slack × 3e-8.
@@ -204,7 +180,7 @@ def joint_table(
         run[-1] = usd[-1] + later[-1]
         run[:, :, slack >= left] = 0.0
         value = _best_of_zones(run, price.astype(np.float32), task.changeover_s / tick_s)
-    return JointTable(table, tick_s)
+    return PolicyTable(table, tick_s)
 
 
 def _up(zones: Sequence[AggregatedStates]) -> Bools:
