@@ -12,7 +12,7 @@ its date. pandas, DuckDB and Dask read the folder as one table with a column `da
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ from typing import Any
 
 from recommender.catalogs.catalog import Catalog, Offers
 from recommender.catalogs.errors import CatalogError, StoreError
-from recommender.catalogs.files import replace_file
+from recommender.catalogs.files import Step, no_step, replace_file
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.load import load, load_snapshot
 from recommender.catalogs.schema import Offer
@@ -102,9 +102,6 @@ def _key(offer: Offer) -> Key:
     return offer.provider, offer.instance_type, offer.region, offer.zone, offer.market
 
 
-Notify = Callable[[str], None]
-
-
 @dataclass(frozen=True, slots=True)
 class PricePoint:
     """The price of an offer on a day."""
@@ -115,10 +112,6 @@ class PricePoint:
     zone: str
     market: str
     usd_per_hour: float
-
-
-def ignore_message(message: str) -> None:
-    """A callback for damaged files that does nothing."""
 
 
 def has_pyarrow() -> bool:
@@ -150,7 +143,7 @@ def write_history(store: Store) -> tuple[str, ...]:
 
 
 def points(
-    store: Store, instance_type: str, region: str, damaged: Notify = ignore_message
+    store: Store, instance_type: str, region: str, damaged: Step = no_step
 ) -> list[PricePoint]:
     """All known prices of a machine in a region, oldest first.
 
@@ -235,7 +228,7 @@ def _read_on(catalog: "Catalog", day: str) -> list[int]:
 
 
 def _from_versions(
-    store: Store, instance_type: str, region: str, damaged: Notify
+    store: Store, instance_type: str, region: str, damaged: Step
 ) -> Iterator[PricePoint]:
     for name in store.names():
         try:
@@ -255,7 +248,7 @@ def _of(catalog: "Catalog", instance_type: str, region: str) -> Iterator[PricePo
 
 
 def _from_files(
-    store: Store, instance_type: str, region: str, damaged: Notify
+    store: Store, instance_type: str, region: str, damaged: Step
 ) -> Iterator[PricePoint]:
     files = sorted((store.root / HISTORY).glob("date=*/*.parquet"))
     if not files or not has_pyarrow():

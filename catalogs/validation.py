@@ -142,6 +142,35 @@ def publication_problems(catalog: Catalog) -> list[str]:
     ]
 
 
+def new_problems(
+    candidate: Catalog, last: Catalog, provider: str, canaries: Iterable["Canary"]
+) -> list[str]:
+    """List what prevents the publication of a provider's new offers next to the others' last ones.
+
+    Problems that the last good catalog has too are ignored.
+    """
+    known = {_kind(each) for each in _with_provider(last, provider, ())}
+    found = [
+        *lost_offers(candidate, last, [provider]),
+        *_with_provider(candidate, provider, canaries),
+    ]
+    return [problem for problem in found if _kind(problem) not in known]
+
+
+def _kind(problem: str) -> str:
+    """A problem without its figures, which move from night to night."""
+    return problem.partition("{")[0]
+
+
+def _with_provider(catalog: Catalog, provider: str, canaries: Iterable["Canary"]) -> Iterator[str]:
+    prices = on_demand_prices(catalog)
+    own = {key: usd for key, usd in prices.items() if key[0] == provider}
+    yield from missing_offers(catalog, [provider])
+    yield from odd_between_clouds(catalog, prices)
+    yield from falling_prices(catalog, own)
+    yield from dead_canaries(own, [c for c in canaries if c.provider == provider])
+
+
 def on_demand_prices(catalog: Catalog) -> Prices:
     """Collect the on-demand price of each machine in each region."""
     o = catalog.offers

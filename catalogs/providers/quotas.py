@@ -59,6 +59,11 @@ def value_of(quota: Quota, region: str, amount: float) -> QuotaValue:
     )
 
 
+def folded(name: str) -> str:
+    """A name without case and with single spaces: the clouds' lists differ from themselves."""
+    return " ".join(name.casefold().split())
+
+
 Places = Mapping[str, Mapping[str, tuple[str, ...]]]  # zones ("" if unknown) by type and region
 
 

@@ -325,18 +325,12 @@ def _copied(path: Path, sha256: str) -> bytes:
 
 def _rows(base: Catalog, draft: Draft) -> dict[str, Sequence[Row]]:
     """All rows with a date, for the manifest's list of ages."""
-    offers = [offer for rows in draft.offers.values() for offer in rows]
+    shipped = {name: getattr(base, name) for name in TABLES.keys() - set(_WRITTEN)}
     return {
-        "offers": offers,
+        **{
+            n: list(rows.values() if isinstance(rows, Mapping) else rows)
+            for n, rows in shipped.items()
+        },
+        "offers": [offer for rows in draft.offers.values() for offer in rows],
         "instance_types": [*base.instance_types.values(), *draft.types],
-        "gpus": list(base.gpus.values()),
-        "achieved": list(base.achieved.values()),
-        "quotas": base.quotas,
-        "spot_classes": base.spot_classes,
-        "price_drift": base.price_drift,
-        "start_up": base.start_up,
-        "obtainability": base.obtainability,
-        "fees": base.fees,
-        "billing": base.billing,
-        "egress": base.egress,
     }

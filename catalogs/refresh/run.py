@@ -17,7 +17,6 @@ from recommender.catalogs.load import SNAPSHOT, load
 from recommender.catalogs.providers.clients import Maker
 from recommender.catalogs.providers.contract import OFFERS, Wanted
 from recommender.catalogs.providers.redact import redacted
-from recommender.catalogs.refresh.catalog_guards import catalog_problems, merged_canaries
 from recommender.catalogs.refresh.collect import Collected, Deadlines, collect
 from recommender.catalogs.refresh.draft import (
     Draft,
@@ -43,7 +42,7 @@ from recommender.catalogs.store import (
     publish,
     write_lock,
 )
-from recommender.catalogs.validation import CANARIES, Canary, read_canaries
+from recommender.catalogs.validation import CANARIES, Canary, new_problems, read_canaries
 
 _BEHIND = timedelta(minutes=5)
 COPIES = "copies"  # of public files, in the store's folder
@@ -179,11 +178,11 @@ def _labelled(name: str, notify: Notify) -> Notify:
     return lambda message: notify(f"{name}: {message}")
 
 
-def _canaries(order: RefreshRequest) -> tuple[Canary, ...]:
+def _canaries(order: RefreshRequest) -> Sequence[Canary]:
+    """The shipped canaries, with updates from the store."""
     own = order.store.root / "canaries.csv"
-    return merged_canaries(
-        read_canaries(order.canaries), read_canaries(own) if own.exists() else ()
-    )
+    found = [*read_canaries(order.canaries), *(read_canaries(own) if own.exists() else ())]
+    return list({(c.provider, c.instance_type, c.region): c for c in found}.values())
 
 
 def _take(
@@ -207,7 +206,7 @@ def _take(
     problems = list(validated.problems)
     new = with_fetched(draft, base, fetched, validated)
     if not problems:
-        problems = catalog_problems(catalog_of(base, new), last, name, canaries)
+        problems = new_problems(catalog_of(base, new), last, name, canaries)
     if not problems:
         past.take(name, fetched.parts, validated.held, order.accept)
     fresh = Counter(offer.market for offer in validated.offers)

@@ -1,13 +1,13 @@
 """Assembles what was read from AWS into offers, with sources and what was left out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recommender.catalogs.providers.aws.capacity_blocks import HOURS
 from recommender.catalogs.providers.aws.price_list import Listing
 from recommender.catalogs.providers.aws.regions import RegionRead
-from recommender.catalogs.providers.aws.spot_advisor import Ranges
-from recommender.catalogs.providers.contract import Failed, Quarantined, Wanted
+from recommender.catalogs.providers.contract import Failed, Quarantined, Wanted, read_offer
+from recommender.catalogs.providers.public.aws import Ranges
 from recommender.catalogs.schema import InstanceType, Market, Obtainable, Offer, Source
 
 API = "AWS Price List API"
@@ -73,21 +73,14 @@ class Maker:
     def _offer(
         self, machine: InstanceType, region: str, zone: str, market: Market, usd: float, source: int
     ) -> Offer:
-        spot = market == "spot"
-        return Offer(
-            provider="aws",
-            instance_type=machine.instance_type,
-            region=region,
-            zone=zone,
-            market=market,
-            usd_per_hour=usd,
+        usual = read_offer(
+            machine, region, market, usd, source=source, as_of=self._today, zone=zone
+        )
+        ranges = self._ranges if market == "spot" else {}
+        return replace(
+            usual,
             obtainable=_in_region(machine.status, region),
-            kind="quote",
-            flag="",
-            uncertainty=0.0,
-            interruption_range=self._ranges.get((machine.instance_type, region)) if spot else None,
-            source=source,
-            as_of=self._today,
+            interruption_range=ranges.get((machine.instance_type, region)),
         )
 
 

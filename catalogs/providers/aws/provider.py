@@ -24,10 +24,17 @@ from recommender.catalogs.providers.aws.quotas import (
     scores_wanted,
 )
 from recommender.catalogs.providers.aws.regions import RegionRead, account_regions, read_region
-from recommender.catalogs.providers.aws.spot_advisor import ADVISOR, Ranges, read_advisor
 from recommender.catalogs.providers.contract import Failed, Fetched, QuotaValue, Wanted
 from recommender.catalogs.providers.http import Patience
-from recommender.catalogs.providers.public.aws import DOCUMENTS, PAGES, listed_prices
+from recommender.catalogs.providers.public.aws import (
+    ADVISOR,
+    DOCUMENTS,
+    PAGES,
+    Ranges,
+    listed_prices,
+    read_advisor,
+)
+from recommender.catalogs.providers.quotas import QuotasRead
 from recommender.catalogs.schema import InstanceType, Market
 
 _REGIONS_AT_ONCE = 8
@@ -73,11 +80,10 @@ class Aws:
 
     def fetch(self, wanted: Wanted) -> Fetched:
         """Read everything requested; see `Provider.fetch`."""
-        began = time.monotonic()
         caller = Caller(wanted, self._patience)
         if wanted.parts == {"quotas"}:
-            return _fetched_quotas(caller, began)
-        return self._offers(caller, began)
+            return _fetched_quotas(caller)
+        return self._offers(caller, time.monotonic())
 
     def _offers(self, caller: Caller, began: float) -> Fetched:
         wanted, notes = caller.wanted, _Notes()
@@ -248,7 +254,7 @@ def _fetched(
     )
 
 
-def _fetched_quotas(caller: Caller, began: float) -> Fetched:
+def _fetched_quotas(caller: Caller) -> Fetched:
     """Read the account's quotas in its regions."""
     wanted = caller.wanted
     if not caller.has_credentials():
@@ -264,15 +270,9 @@ def _fetched_quotas(caller: Caller, began: float) -> Fetched:
     if not quotas and failed:
         raise next(iter(failed.values()))
     missing = sorted({name for _, names_ in found.values() for name in names_})
-    return Fetched(
-        provider="aws",
-        started=wanted.now,
-        finished=wanted.now + timedelta(seconds=time.monotonic() - began),
-        markets=frozenset(),
-        offers=(),
-        sources=(),
-        failed=tuple(Failed(name, "", reason) for name, reason in sorted(lost.items())),
-        quotas=tuple(quotas),
-        warnings=tuple(f"no value of the quota {name!r} in some region" for name in missing),
-        counters=caller.counters(len(quotas), 0),
+    read = QuotasRead(
+        tuple(quotas),
+        tuple(Failed(name, "", reason) for name, reason in sorted(lost.items())),
+        tuple(f"no value of the quota {name!r} in some region" for name in missing),
     )
+    return read.as_fetched("aws", wanted, caller.counters(len(quotas), 0))

@@ -7,34 +7,33 @@ not part of an offer, so it is only reported. AWS accepts about ten new queries 
 """
 
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.aws.client import Caller
 from recommender.catalogs.providers.contract import QuotaValue
+from recommender.catalogs.providers.quotas import folded, value_of
 from recommender.catalogs.schema import InstanceType, Quota
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 
-_ON_DEMAND, _SPOT = re.compile(r"Running On-Demand .+"), re.compile(r"All .+ Spot .+")
 SETTING = "RECOMMEND_AWS_SCORES"
 _QUESTIONS = 10
 _TYPES = 3
 _REGIONS = 10  # a question may name no more
 
 
-def quota_names(quotas: tuple[Quota, ...]) -> dict[str, str]:
-    """The names of AWS's quotas that limit machines of the catalog, by their folded form."""
-    return {_folded(quota.name): quota.name for quota in quotas if quota.provider == "aws"}
+def quota_names(quotas: Iterable[Quota]) -> dict[str, Quota]:
+    """AWS's quotas that limit machines of the catalog, by the folded form of their names."""
+    return {folded(quota.name): quota for quota in quotas if quota.provider == "aws"}
 
 
 def read_quotas(
-    caller: Caller, region: str, names: Mapping[str, str]
+    caller: Caller, region: str, names: Mapping[str, Quota]
 ) -> tuple[tuple[QuotaValue, ...], tuple[str, ...]]:
     """Read an account's quotas in a region, and return which names were not listed.
 
@@ -43,26 +42,14 @@ def read_quotas(
     """
     client = caller.quotas(region)
     listing = client.get_paginator("list_service_quotas").paginate(ServiceCode="ec2")
-    found: dict[str, float] = {}
+    found: dict[str, QuotaValue] = {}
     for page in caller.pages("servicequotas:ListServiceQuotas", listing):
         for quota in page.get("Quotas", []):
-            name, amount = names.get(_folded(quota.get("QuotaName", ""))), quota.get("Value")
-            if name and amount is not None and isfinite(amount) and amount >= 0:
-                found[name] = amount
-    missing = sorted(set(names.values()) - found.keys())
-    return tuple(_values(region, found)), tuple(missing)
-
-
-def _values(region: str, found: Mapping[str, float]) -> Iterator[QuotaValue]:
-    for name, amount in sorted(found.items()):
-        if _ON_DEMAND.fullmatch(name):
-            yield QuotaValue("aws", name, "on_demand", region, "vcpu", amount)
-        elif _SPOT.fullmatch(name):
-            yield QuotaValue("aws", name, "spot", region, "vcpu", amount)
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.casefold().split())
+            known, amount = names.get(folded(quota.get("QuotaName", ""))), quota.get("Value")
+            if known and amount is not None and isfinite(amount) and amount >= 0:
+                found[known.name] = value_of(known, region, amount)
+    missing = sorted({quota.name for quota in names.values()} - found.keys())
+    return tuple(found[name] for name in sorted(found)), tuple(missing)
 
 
 def scores_wanted() -> bool:

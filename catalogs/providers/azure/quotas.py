@@ -20,7 +20,7 @@ from urllib.parse import quote
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.providers.contract import Failed, QuotaValue, Wanted
 from recommender.catalogs.providers.http import Patience, Web
-from recommender.catalogs.providers.quotas import QuotasRead, value_of
+from recommender.catalogs.providers.quotas import QuotasRead, folded, value_of
 from recommender.catalogs.schema import Quota
 
 _MANAGEMENT = "https://management.azure.com"
@@ -89,7 +89,7 @@ def read_quotas(
     known: dict[tuple[str, str], Quota] = {}
     for each in quotas:
         if each.provider == "azure":
-            known.setdefault((_folded(each.name), each.market), each)
+            known.setdefault((folded(each.name), each.market), each)
     values: list[QuotaValue] = []
     failed: list[Failed] = []
     with Web("azure", wanted, {"Authorization": f"Bearer {token}"}, patience) as web:
@@ -166,7 +166,7 @@ def _values(
 ) -> Iterator[QuotaValue]:
     try:
         for row in rows:
-            name, amount = _folded(str(row["name"]["localizedValue"])), float(row["limit"])
+            name, amount = folded(str(row["name"]["localizedValue"])), float(row["limit"])
             for market in ("on_demand", "spot"):
                 quota = known.get((name, market))
                 if quota is not None and isfinite(amount) and amount >= 0:
@@ -174,7 +174,3 @@ def _values(
     except (KeyError, TypeError, ValueError) as error:
         reason = f"a quota has no known form ({type(error).__name__})"
         raise ProviderError("azure", "format", reason) from error
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.casefold().split())

@@ -102,7 +102,7 @@ def _facts(
         shapes,
         frozenset(mixed_shapes),
         _unknown(rows, types),
-        tuple(_unreachable_zones(down)),
+        (f"zones that could not be read, as shipped: {', '.join(sorted(down))}",) if down else (),
     )
 
 
@@ -187,11 +187,6 @@ def _unknown(
         )
         for name in sorted(seen)
     )
-
-
-def _unreachable_zones(down: set[str]) -> Iterator[str]:
-    if down:
-        yield f"zones that could not be read, as shipped: {', '.join(sorted(down))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from recommender.catalogs.archive import import_published
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.load import SNAPSHOT, load_snapshot
 from recommender.catalogs.pin import Pin, pinned
-from recommender.catalogs.providers.clients import Maker, makers
+from recommender.catalogs.providers.clients import Maker, makers, update_makers
 from recommender.catalogs.providers.contract import QuotaValue, Wanted
-from recommender.catalogs.providers.public.sources import update_makers
 from recommender.catalogs.providers.quotas import quota_text
 from recommender.catalogs.providers.redact import redacted
 from recommender.catalogs.refresh.collect import collect

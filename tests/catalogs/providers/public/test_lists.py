@@ -8,9 +8,9 @@ import pytest
 
 from recommender.catalogs.errors import ProviderError
 from recommender.catalogs.provider_info import ANY_REGION
+from recommender.catalogs.providers.clients import has_account, update_makers
 from recommender.catalogs.providers.contract import Fetched
 from recommender.catalogs.providers.public import aws, ovh
-from recommender.catalogs.providers.public.sources import has_account, update_makers
 from recommender.catalogs.registry import CLOUDS
 from tests.catalogs.providers.public.world import (
     PATIENCE,
