@@ -116,6 +116,7 @@ def add_new_list(table: Table, bounds: SpotBounds | None) -> None:
         return
     posted = table[(table["scope"] == "spot") & (table["days"] <= _FRESH_DAYS)]
     if len(posted) < _MIN_POSTED:
+        table["quiet"] = True  # too few to show a new list
         return
     moved = posted["change"].abs() > _GIVES
     of_family = moved.groupby(posted["family"]).agg(["sum", "size"])

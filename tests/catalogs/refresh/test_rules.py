@@ -76,6 +76,18 @@ def test_a_quote_that_leaves_its_family_step_by_step_waits_for_a_week(
     assert found == ({"spot_creep"} if held else set())
 
 
+@pytest.mark.parametrize(
+    ("factor", "days", "held"), [(1.12, 1, True), (1.12, 8, False), (1.08, 1, False)]
+)
+def test_a_far_move_in_a_list_too_short_to_show_a_new_one_waits_for_a_week(
+    factor: float, days: int, held: bool
+) -> None:
+    last = offers_of("azure", "spot", days)[:6]
+    assert rules("azure", times(last, factor), last, History()) == (
+        {"spot_alone"} if held else set()
+    )
+
+
 @pytest.mark.parametrize("factor", [0.4, 0.88, 1.12, 1.6])
 def test_google_s_spot_prices_are_held_as_azure_s_when_they_move_alone(factor: float) -> None:
     name = "a3-highgpu-8g"
