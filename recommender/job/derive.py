@@ -14,7 +14,7 @@ adapters       r·(in + out) of every linear layer, about 20·h·r per layer (Ll
 
 import math
 from dataclasses import field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
@@ -31,6 +31,7 @@ from recommender.job.job import (
     AMOUNTS,
     LOW_PRECISIONS,
     SERVED_SHARDINGS,
+    Attention,
     DataSet,
     Job,
     Precision,
@@ -410,16 +411,16 @@ def _is_fused(file: JobFile, shape: _Shape) -> bool:
     The constants of encoders are of scripts with plain attention: short sequences contain it.
     """
     if file.attention is not None:
-        return file.attention == "fused"
+        return file.attention != "plain"
     contained = file.family == "encoder" and shape.tokens <= _PLAIN_IN_CONSTANTS
     scores = file.family in TOKEN_FAMILIES and not contained
     return not scores or _software(file).is_fused(file.sdpa)
 
 
-def _attention(file: JobFile, shape: _Shape, derived: _Derived) -> Literal["fused", "plain"]:
+def _attention(file: JobFile, shape: _Shape, derived: _Derived) -> Attention:
     """The attention of a job; that it is plain is reported where it was not stated."""
     if _is_fused(file, shape):
-        return "fused"
+        return file.attention or "fused"
     if file.attention is None:
         derived.assumed.append("attention")
     if file.heads is None:

@@ -33,6 +33,8 @@ Family = Literal["cnn", "vit", "encoder", "decoder", "moe", "encdec", "diffusion
 PostTraining = Literal[
     "dpo", "kto", "reward", "grpo", "ppo", "distillation"
 ]  # of preferences, or of rewards
+# plain: score matrices go through memory; masked: fused, but for a mask other than the causal one
+Attention = Literal["fused", "masked", "plain"]
 Optimizer = Literal[
     "adamw", "adamw_8bit", "sgd", "lamb", "adafactor", "lion", "lion_8bit", "muon", "adam_mini",
     "galore", "apollo",
@@ -197,7 +199,7 @@ class Job:
     master_weights: bool = True  # no: weights, gradients and states all in 16 bits
     offload: Offload = "none"
     micro_batch: int = 0  # samples of one GPU at once, at most; 0: as many as fit
-    attention: Literal["fused", "plain"] = "fused"  # plain: score matrices go through memory
+    attention: Attention = "fused"
     heads: float = 0.0  # of attention; 0 without
     recomputation: Recomputation = "auto"
     sharding: Sharding = "auto"

@@ -275,8 +275,9 @@ def _invalidated_remarks(lower: Raw, flags: Raw, where: str) -> list[str]:
 def _unmodelled(file: JobFile) -> list[str]:
     """What is stated of a network that does not have it."""
     said = []
-    if file.attention == "plain" and file.family not in TOKEN_FAMILIES:
-        said.append("attention: plain has no effect: it is planned for sequences of tokens only")
+    if file.attention in ("plain", "masked") and file.family not in TOKEN_FAMILIES:
+        stated = f"attention: {file.attention}"
+        said.append(f"{stated} has no effect: it is planned for sequences of tokens only")
     if lacks_low_precision(file):
         kind = "adapters of qlora" if file.method == "qlora" else "such a network"
         said.append(

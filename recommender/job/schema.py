@@ -21,6 +21,7 @@ from recommender.inputs import units
 from recommender.inputs.training_software import Software, software
 from recommender.job import calibration_section
 from recommender.job.job import (
+    Attention,
     Calibration,
     Family,
     Method,
@@ -161,11 +162,12 @@ def parse_stack(value: Any, name: str) -> Software:
 
 def _attention(value: Any, name: str) -> str:
     word = _one(value, name).strip().lower()
-    if word in ("fused", "plain"):
+    if word in get_args(Attention):
         return word
     raise UsageError(
-        f"{name} unknown value '{shown(word)}'; write fused (FlashAttention, sdpa), plain (eager: "
-        "scores go through memory), or leave it out: the stack decides"
+        f"{name} unknown value '{shown(word)}'; write fused (FlashAttention, sdpa), masked (sdpa "
+        "of padded batches), plain (eager: scores go through memory), or leave it out: the stack "
+        "decides"
     )
 
 
@@ -250,7 +252,7 @@ class JobFile:
     master_weights: bool | None = None
     offload: Offload | None = None
     micro_batch: int | None = None
-    attention: Literal["fused", "plain"] | None = None
+    attention: Attention | None = None
     recomputation: Recomputation | None = None
     sharding: Sharding | None = None
     sync: Literal["allreduce", "parameter_server"] | None = None
@@ -288,7 +290,7 @@ _OTHERS: dict[str, tuple[Read, Callable[[], dict[str, Any]]]] = {
     "words": (_words, lambda: {"type": ["array", "null"], "items": {"type": "string"}}),
     "precision": (_precision, lambda: {"enum": ["auto", *get_args(Precision), None]}),
     "stack": (parse_stack, lambda: {"enum": [*software(), None]}),
-    "attention": (_attention, lambda: {"enum": ["fused", "plain", None]}),
+    "attention": (_attention, lambda: {"enum": [*get_args(Attention), None]}),
     "elastic": (
         _boolean_or_auto, lambda: {"anyOf": [{"type": ["boolean", "null"]}, {"const": "auto"}]},
     ),

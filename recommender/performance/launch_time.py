@@ -9,7 +9,7 @@ GPT, Fast", 2023-11-30) and 8.4 ms with an inference engine's fused kernels on a
 without CUDA graphs, cloudai.pt, "CUDA Graphs + torch.compile", 2026): 1.2 and 0.26 ms per layer.
 Scripts are in between, at the geometric mean. Adapters on every matrix of a layer add kernels that
 run one after another (Ko, "LoRA Is Slower Than You Think", arXiv 2507.08833, 2025): the upper end,
-and arithmetic does not hide them: 166 steps of eleven laboratories (study `finetuning`, which fits
+and arithmetic does not hide them: 243 steps of 13 laboratories (study `finetuning`, which fits
 1.2 ms as well) are the sum of both. Where the weights of a layer are gathered, the processor also
 waits for their arrival and registers what comes after: 1.9 ms per layer and pass in the same runs.
 So do scripts with model parallelism (Megatron-DeepSpeed): a simple implementation's kernels, and

@@ -13,8 +13,8 @@ from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnMachine,
 from recommender.job.job import LOW_PRECISIONS, Job, Precision
 from recommender.performance.attention import (
     attention_flop,
+    extra_attention_s,
     long_attention_flop,
-    plain_attention_s,
 )
 from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, object_store_rate
 from recommender.performance.clusters import MachineColumns, widened, widened_at_most
@@ -371,7 +371,7 @@ def sample_rate(
     attention = min(attention_flop(job), job.flop_per_sample)
     arithmetic = (job.flop_per_sample - attention) * per_flop
     arithmetic += (attention + long_attention_flop(job)) * per_score
-    return 1.0 / (arithmetic + plain_attention_s(job, _wide(precision), per_flop, memory))
+    return 1.0 / (arithmetic + extra_attention_s(job, _wide(precision), per_flop, memory))
 
 
 def _seconds_per_flop(

@@ -6,7 +6,7 @@ A step of fine-tuning is the sum of its parts:
 
 4-bit weights are unpacked into 16 bits before each product: half a byte is read, two are written
 and read again, and the kernels of bitsandbytes and GPTQ reach a quarter of the memory's bandwidth.
-17.2 B is fitted on 166 steps of eleven laboratories, one left out at a time 16.4 to 21.8 (study
+17.2 B is fitted on 243 steps of 13 laboratories, one left out at a time 14.9 to 17.2 (study
 `finetuning`); 65 G weights/s on A10G and 90 to 167 on A100 follow its bandwidth (litgpt, 2023-10
 and 2024-10; Qwen, 2023-12).
 
