@@ -164,6 +164,8 @@ def test_a_micro_batch_of_software_that_is_not_stated_costs_between_both():
     assert prior_of(job).launch_s == pytest.approx((script.launch_s + recipe.launch_s) / 2)
     assert recipe_share(job) == 0.5
     assert recipe_share(job.as_script) == 0.0
+    assert recipe_share(resnet(assumed=("stack",))) == 0.2
+    assert recipe_share(resnet(assumed=("stack",), precision="fp8")) == 0.5
 
 
 def test_tuned_stacks_are_not_slower():
