@@ -14,7 +14,7 @@ from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.screen import write_text
 from recommender.inputs import units
 from recommender.inputs.units.times import now
-from recommender.performance.measurements.folder import folder, holds_tables
+from recommender.performance.measurements import folder, holds_tables
 from recommender.plan.limits import ACCOUNTS, Choice, QuotaLimit
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days

@@ -14,7 +14,7 @@ from recommender.export.quoting import assignment
 from recommender.export.start import bucket_of
 from recommender.export.templates import part, shell_function
 from recommender.export.train_command import newest_complete, repeated_lines
-from recommender.performance.checkpoint_transfer import transfer_of
+from recommender.performance.checkpoint import transfer_of
 from recommender.plan.plan import Machines
 from recommender.text import duration
 

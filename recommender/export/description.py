@@ -11,8 +11,6 @@ from recommender.job.job import Job
 from recommender.performance.checkpoint import (
     USUAL_S,
     crash_save_interval_s,
-)
-from recommender.performance.checkpoint_transfer import (
     disk_held_bytes,
     transfer_of,
     usual_at_least,

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from recommender.export.helper import HELPER
 from recommender.export.start import SECRETS
-from recommender.performance.checkpoint_transfer import POLL_S, QUIET_S
+from recommender.performance.checkpoint import POLL_S, QUIET_S
 
 ROOT = "/checkpoints"  # keys of the bucket are paths below it
 MACHINE = "machine.sh"  # what a machine runs from its first boot

@@ -12,7 +12,7 @@ from recommender.export.description import RunDescription
 from recommender.export.launchers import RankVariables, launch_lines, named_by_user
 from recommender.export.quoting import assignment
 from recommender.export.templates import part
-from recommender.performance.checkpoint_transfer import KEPT
+from recommender.performance.checkpoint import KEPT
 from recommender.plan.plan import StepSplit
 
 # What is written last: by the Trainer (trainer.py, `_save_checkpoint`), by accelerate as scripts of

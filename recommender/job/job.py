@@ -20,7 +20,7 @@ LOW_PRECISIONS = ("fp8", "mxfp8", "nvfp4")  # of 8 bits and less
 Recomputation = Literal["auto", "full"]  # auto: only where memory asks for it; full: all layers
 Stack = Literal["tuned", "typical"]  # vendors' recipes and MLPerf; everybody else's scripts
 Method = Literal["full", "lora", "qlora"]
-# How weights lie on the GPUs; `performance/strategies.py` has the strategy of each word.
+# How weights lie on the GPUs; `performance/step.py` has the strategy of each word.
 Sharding = Literal[
     "auto", "ddp", "zero1", "zero2", "zero3", "hsdp", "fsdp", "tensor", "pipeline", "context"
 ]  # fmt: skip

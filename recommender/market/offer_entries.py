@@ -22,7 +22,7 @@ from recommender.market.offer_facts import (
     save_usd,
 )
 from recommender.optimize.space import Entries, Tier
-from recommender.performance.checkpoint_transfer import object_store_rate
+from recommender.performance.checkpoint import object_store_rate
 from recommender.performance.machines import disk_bytes_per_s, network_of
 
 TIER_TYPES = 3  # CPU types per region that are tried as a memory tier

@@ -6,8 +6,7 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.performance import checkpoint
-from recommender.performance.checkpoint import Receiver, SavePaths
-from recommender.performance.checkpoint_transfer import transfer_of
+from recommender.performance.checkpoint import Receiver, SavePaths, transfer_of
 from recommender.performance.clusters import Clusters
 
 # What a checkpoint path says of a plan's saves: fields of `SavePaths` and of `Saves`.

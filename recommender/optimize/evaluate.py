@@ -17,7 +17,7 @@ from recommender.optimize.space import ANCHOR, NONE, OBJECT_STORE, Entries, Site
 from recommender.performance.checkpoint import best_interval
 from recommender.performance.clusters import Clusters
 from recommender.performance.parameter_server import cluster_spread, servers_of
-from recommender.performance.strategies import STRATEGY_OF_ROW
+from recommender.performance.step import STRATEGY_OF_ROW
 from recommender.plan.limits import MEAN_LIMITS, PATH_LIMITS, TOLERANCE, Limits, PathFigures
 from recommender.risk.laws import gang_doublings, gang_hazard
 from recommender.risk.normal_law import normal_quantile
@@ -31,7 +31,7 @@ from recommender.risk.run_statistics import trimmed_mean
 RENDEZVOUS_S = 80.0
 # Time that the fallback rule reserves besides the wait for its machines: one save and the decision.
 RESERVE_S = 120.0
-# Layouts of `strategies.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
+# Layouts of `step.STRATEGY_OF_ROW` that restart on another number of machines by themselves.
 RESHARDED = np.array([strategy.whole_network for strategy in STRATEGY_OF_ROW])
 # Standard errors by which an overhead on the paths of a search may exceed the printed one. Over
 # twelve questions the two differed by 0.5 to 1 of them (sd; November 2026).

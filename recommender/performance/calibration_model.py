@@ -1,6 +1,6 @@
 """The model of a calibration: step times as a function of a job's constants.
 
-The formulas are those of `strategies.terms_of`; the fit is maximum a posteriori with robust
+The formulas are those of `step.terms_of`; the fit is maximum a posteriori with robust
 weights.
 """
 
@@ -16,7 +16,7 @@ from recommender.performance import least_squares as lsq
 from recommender.performance.clusters import Clusters, MachineColumns
 from recommender.performance.parameter_server import load_constants, service_of
 from recommender.performance.priors import Prior, shipped_prior
-from recommender.performance.strategies import terms_of
+from recommender.performance.step import terms_of
 
 COMPUTE, TENSOR, LATENCY, NETWORK, LINKS, OVERLAP, SERVICE, WORKER, PENALTY, GPUS = range(
     10
@@ -132,7 +132,7 @@ class StepModel:
         return found
 
     def steps(self, theta: Floats) -> Floats:
-        """The step of every run by every row of `strategies.terms_of`; (rows, runs)."""
+        """The step of every run by every row of `step.terms_of`; (rows, runs)."""
         prior = replace(
             self.prior,
             tensor_s=self.prior.tensor_s * float(np.exp(theta[TENSOR])),

@@ -19,7 +19,8 @@ from typing import Literal
 
 from recommender.catalogs.schema import Achieved, Gpu, InstanceType
 from recommender.job.job import LOW_PRECISIONS, Calibration, CarriedTiming, Job, Precision, Timing
-from recommender.performance.machines import machine_columns, precision_on
+from recommender.performance.gpu_speed import precision_on
+from recommender.performance.machines import machine_columns
 from recommender.performance.measured import times_slower
 
 # Formats that tensor cores multiply

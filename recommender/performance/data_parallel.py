@@ -304,7 +304,7 @@ def data_parallel_terms(job: Job, prior: Prior, fleet: Clusters, needs: Bytes) -
     step = max(compute + recompute + exposed, input), all per GPU, with compute = max((b +
     ga·b0)·N/R, ga·λ) + ga·β·k for b = ceil(B/N) samples in ga = ceil(b/m) micro-batches, whose
     sizes differ by at most one; with adapters the sum of both, and the passes over the weights of
-    `weight_traffic.py`. The step never gets shorter when compute, memory, network or links inside
+    `overheads.py`. The step never gets shorter when compute, memory, network or links inside
     the machine get slower, and is never below B/R.
     """
     each = data_parallel(job)

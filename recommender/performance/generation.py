@@ -14,8 +14,8 @@ import numpy as np
 from recommender.arrays import Floats
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns
-from recommender.performance.launch_time import LINK_WAIT_S
 from recommender.performance.memory import FROZEN_BYTES
+from recommender.performance.overheads import LINK_WAIT_S
 
 # Share of the memory bandwidth that decoding reaches: 72 %, PyTorch, "Accelerating Generative AI
 # with PyTorch II: GPT, Fast" (2023-11-30).

@@ -22,8 +22,8 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.job.derive import TOKEN_FAMILIES
 from recommender.job.job import Job
-from recommender.performance.attention import sequences
 from recommender.performance.clusters import Clusters
+from recommender.performance.gpu_speed import sequences
 from recommender.performance.memory import expert_share
 
 MAX_UNEVEN = 1.04  # layers of the longest stage over the mean: 126 layers in 16 stages are 1.016

@@ -2,42 +2,26 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from recommender.arrays import Z_90, Floats
-from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
-from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnMachine, OwnSpeed
-from recommender.job.job import LOW_PRECISIONS, Job, Precision
-from recommender.performance.attention import (
-    attention_flop,
-    extra_attention_s,
-    long_attention_flop,
-)
-from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, object_store_rate
-from recommender.performance.clusters import MachineColumns, widened, widened_at_most
-from recommender.performance.generations import faster_siblings, siblings
-from recommender.performance.job_spread import with_job_spread
-from recommender.performance.link_domain import link_gpus
-from recommender.performance.low_precision import FP8, runs_in, trained_rate, wide_row
+from recommender.catalogs.schema import Achieved, Gpu, InstanceType, OwnMachine
+from recommender.job.job import Job
+from recommender.performance.checkpoint import VOLUME_BYTES_PER_S, object_store_rate
+from recommender.performance.clusters import MachineColumns, link_gpus, widened, widened_at_most
+from recommender.performance.gpu_speed import precision_on, scaled_speed, speed_sd
 from recommender.performance.measured import timed_elsewhere, with_readings
 from recommender.performance.parameter_server import load_constants, placement_sd
 from recommender.performance.priors import (
-    Prior,
-    gpus_with_runs,
-    kind_of,
     load_gpu_factors,
-    number_format,
     prior_of,
-    recipe_share,
 )
-from recommender.performance.speed_evidence import has_runs, speed_evidence
+from recommender.performance.speed_spread import (
+    with_job_spread,
+)
 
-# Sd of ln speed between machines and library versions of one GPU. Stated, not fitted: boards of
-# one H100 fleet differ by 3 % at 95 % (2025), cuBLAS releases by a few per cent.
-BETWEEN_MACHINES = 0.05
 MIB = 2.0**20
 USABLE = 0.92  # of device memory: what a plan fills at most (`memory.fits`)
 GBIT = 1e9 / 8
@@ -57,26 +41,6 @@ GENERATION_SD = 0.5
 # Hopper and Blackwell under Intel TDX (NeMo AutoModel; Tinfoil, "How does NVIDIA Confidential
 # Computing impact inference and training performance?", 2026-06-23). The ends hold 90 %.
 CONFIDENTIAL = (1.0 - 0.32, 1.0 - 0.18)
-
-
-def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, float]:
-    """The GPU factor to use with a user's own rate, and the sd of its ln.
-
-    The factor was fitted on trainings together with the shipped speed, so it contains the error of
-    that speed, which the user's own speed already corrects. Of ln ratio (the rate with the user's
-    figures over the rate with the shipped ones), the share w is the error of the shipped figure and
-    is taken out of the factor; 1 - w is specific to the user's machine and stays in the rate:
-
-        factor' = factor · ratio^-w,    w = e² / (e² + u²)
-
-    e is the sd of the shipped ln speed by its range, u the sd between machines with the same GPU.
-    Which one it was is not known: sd = |ln ratio| · sqrt(w · (1 - w)), that of a coin that gives
-    the shipped figure with probability w.
-    """
-    error = math.log(shipped.high_tflops / shipped.low_tflops) / (2.0 * Z_90)
-    share = error**2 / (error**2 + BETWEEN_MACHINES**2)
-    apart = math.log(ratio)
-    return factor * math.exp(-share * apart), abs(apart) * math.sqrt(share * (1.0 - share))
 
 
 def machine_columns(
@@ -112,7 +76,7 @@ def _columns(
     count = _column(t.gpus for t in types)
     network = np.array([network_of(t) for t in types]).reshape(-1, 3)
     served = job.sync == "parameter_server"
-    of_gpu = _column(_gpu_sd(job, prior, t.gpu, gpus, achieved) for t in types)
+    of_gpu = _column(speed_sd(job, prior, t.gpu, gpus, achieved) for t in types)
     kept, kept_sd = _kept(types)
     of_gpu = np.hypot(np.hypot(of_gpu, kept_sd), _column(speeds[t.gpu].apart for t in types))
     columns = MachineColumns(
@@ -171,221 +135,6 @@ def _kept(types: Sequence[InstanceType]) -> tuple[Floats, Floats]:
 def _share(t: InstanceType) -> float:
     """The share of a GPU that each "GPU" of a machine is: less than 1 for a slice."""
     return t.gpu_share if isinstance(t, OwnMachine) else 1.0
-
-
-def precision_on(wanted: Precision, gpu: Gpu) -> str:
-    """The number format in which a job trains on a GPU; "" if the GPU lacks it.
-
-    `mixed` is bf16 if the GPU has it, otherwise fp16; `tf32` allows tf32 and is fp32 on GPUs
-    without it; `bf16`, `fp16` and 8 and 4 bits are never emulated, and `fp32` is never rounded to
-    tf32. Formats of 8 and 4 bits are returned as "fp8", from whose rate theirs are derived.
-    """
-    if wanted in LOW_PRECISIONS:
-        return FP8 if gpu.peak_fp8_tflops and runs_in(wanted, gpu.gpu) else ""
-    peaks = {
-        "bf16": gpu.peak_bf16_tflops,
-        "fp16": gpu.peak_fp16_tflops,
-        "tf32": gpu.peak_tf32_tflops,
-        "fp32": gpu.peak_fp32_tflops,
-    }
-    choices = {"mixed": ("bf16", "fp16"), "tf32": ("tf32", "fp32")}.get(wanted, (wanted,))
-    return next((name for name in choices if peaks[name]), "")
-
-
-@dataclass(frozen=True, slots=True)
-class GpuSpeed:
-    """Samples/s of one GPU at large batches, and its factor relative to other GPUs."""
-
-    rate: float
-    score: float  # the rate times what other networks showed the formula to miss on this GPU
-    doubt: float = 0.0  # sd of ln score, from a speed of the user's besides the shipped one
-    own: str = ""  # the user's figures in it
-    apart: float = 0.0  # sd of ln rate, where the software is not stated
-
-
-def gpu_speed(
-    job: Job,
-    prior: Prior,
-    name: str,
-    gpus: Mapping[str, Gpu],
-    achieved: Mapping[tuple[str, str], Achieved],
-    factors: Mapping[tuple[str, str, str], float],
-) -> GpuSpeed:
-    """The speed of a GPU by the formulas; zero if it cannot run the job.
-
-    1/rate = F·(1/(ε·A) + s/(I·BW)): A achieved FLOP/s, BW memory bytes/s, s = 2 in 32 bit. The
-    factor of the GPU is 1 if unknown (docs/research/fits.md, "A timing on one GPU"); with the
-    user's own speed it is adapted (`adapted`).
-    """
-    gpu = gpus.get(name)
-    precision = precision_on(job.precision, gpu) if gpu else ""
-    row = achieved.get((name, precision))
-    if gpu is None or row is None or row.tflops <= 0:
-        return GpuSpeed(0.0, 0.0)
-    scores = None
-    if precision == FP8:
-        wide = wide_row(achieved, name)
-        row = trained_rate(prior, job.precision, row, wide)
-        scores = wide.tflops * 1e12 if wide else None
-    key = name, number_format(precision), kind_of(prior.family)
-    shipped, factor = gpu.memory_gb_per_s * 1e9, factors.get(key, 1.0)
-    if not isinstance(row, OwnSpeed):
-        rate = sample_rate(job, prior, precision, row.tflops * 1e12, shipped, scores)
-        return GpuSpeed(rate * _expected(prior, key, factors), rate * factor)
-    memory = row.memory_gb_per_s * 1e9 if row.memory_gb_per_s else shipped
-    rate = sample_rate(job, prior, precision, row.tflops * 1e12, memory, scores)
-    named = f"{row.tflops:.4g} TFLOP/s {memory / 1e9:.4g} GB/s"
-    if row.shipped is None or key not in gpus_with_runs():
-        return GpuSpeed(rate, rate * factor, own=named)
-    fitted = sample_rate(job, prior, precision, row.shipped.tflops * 1e12, shipped, scores)
-    own, doubt = adapted(factor, rate / fitted, row.shipped)
-    return GpuSpeed(rate * (own if prior.by_gpu else 1.0), rate * own, doubt, named)
-
-
-def _expected(
-    prior: Prior, key: tuple[str, str, str], factors: Mapping[tuple[str, str, str], float]
-) -> float:
-    """What to expect of the formulas on a GPU: what they missed on it with other networks.
-
-    Or, without runs on it, by the trend over GPUs. Only typical scripts: the newest GPUs, which
-    look best on paper, are the ones they flatter (B200 0.60 to 0.68, H100 0.88 to 0.91). Constants
-    that were fitted with these factors are used with them. Others include what the formulas miss on
-    the GPUs of their runs; elsewhere, only the difference from those of the same architecture
-    remains. Without runs of the family downwards only: nobody rents a GPU for being better than its
-    datasheet.
-    """
-    name, precision, kind = key
-    if prior.stack != "typical":
-        return 1.0
-    factor = factors.get(key, 1.0)
-    if name in prior.gpus:
-        return factor if prior.by_gpu else 1.0
-    seen = frozenset() if prior.by_gpu else siblings(name) & set(prior.gpus)
-    alike = [factors.get((other, precision, kind), 1.0) for other in sorted(seen)]
-    included = math.exp(sum(map(math.log, alike)) / len(alike)) if alike else 1.0
-    return min(factor / included, 1.0)
-
-
-def bounded_speed(
-    job: Job,
-    prior: Prior,
-    name: str,
-    gpus: Mapping[str, Gpu],
-    achieved: Mapping[tuple[str, str], Achieved],
-    factors: Mapping[tuple[str, str, str], float],
-) -> GpuSpeed:
-    """The speed of a GPU; without trainings on it, at most that of a faster, timed sibling."""
-    found = gpu_speed(job, prior, name, gpus, achieved, factors)
-    gpu = gpus.get(name)
-    precision = precision_on(job.precision, gpu) if gpu else ""
-    if found.own or not precision or has_runs(name, precision, prior):
-        return found
-    measured = [other for other in gpus if has_runs(other, precision, prior)]
-    for other in faster_siblings(name, precision, gpus, measured):
-        most = gpu_speed(job, prior, other, gpus, achieved, factors)
-        if most.rate > 0.0 and not most.own:
-            found = replace(
-                found, rate=min(found.rate, most.rate), score=min(found.score, most.score)
-            )
-    return found
-
-
-def scaled_speed(
-    job: Job,
-    name: str,
-    gpus: Mapping[str, Gpu],
-    achieved: Mapping[tuple[str, str], Achieved],
-    factors: Mapping[tuple[str, str, str], float],
-) -> GpuSpeed:
-    """The speed of a GPU; of software that is not stated, on the scale from scripts to recipes.
-
-    In ln, recipes are D faster, of this network at this precision on this GPU. A share x of what
-    people run is taken to be one and the rest the other: x·D in the mean, with the sd
-    D·sqrt(x·(1 - x)).
-    """
-    share = recipe_share(job)
-    if not share:
-        return bounded_speed(job, prior_of(job), name, gpus, achieved, factors)
-    script, recipe = (
-        bounded_speed(each, prior_of(each), name, gpus, achieved, factors)
-        for each in (job.as_script, job.as_recipe)
-    )
-    if not (script.rate > 0.0 and recipe.rate > 0.0):
-        return script
-    return replace(
-        script,
-        rate=script.rate ** (1.0 - share) * recipe.rate**share,
-        score=script.score ** (1.0 - share) * recipe.score**share,
-        apart=abs(math.log(recipe.rate / script.rate)) * math.sqrt(share * (1.0 - share)),
-    )
-
-
-def _gpu_sd(
-    job: Job,
-    prior: Prior,
-    name: str,
-    gpus: Mapping[str, Gpu],
-    achieved: Mapping[tuple[str, str], Achieved],
-) -> float:
-    """What a GPU adds to the spread of its family: its matrix rate, and whether it was seen.
-
-    Also how many bytes the network moves on it.
-    """
-    gpu = gpus.get(name)
-    precision = precision_on(job.precision, gpu) if gpu else ""
-    row = achieved.get((name, precision))
-    known = speed_evidence(prior, name, precision, row).sd
-    if gpu is None or row is None or row.tflops <= 0 or job.family != "cnn":
-        return known
-    memory = gpu.memory_gb_per_s * 1e9
-    computed, moved = _seconds_per_flop(job, prior, precision, row.tflops * 1e12, memory)
-    return math.hypot(known, bytes_sd(job.intensity_ratio, moved / (moved + computed)))
-
-
-def bytes_sd(ratio: float, share: float) -> float:
-    """Sd of ln speed because a network's bytes are not those of the networks of the fits.
-
-    A convolutional network's FLOP per byte count with the exponent 1/2 (`derive.intensity_ratio`),
-    but those that were tried do best with 0 (3D U-Net, ResNet-152) to 1 (RetinaNet):
-    docs/research/fits.md, "Later runs". Half more or less of the exponent changes the moved bytes,
-    a share of the time, by the ratio itself.
-    """
-    return share * abs(math.log(ratio))
-
-
-def sample_rate(
-    job: Job,
-    prior: Prior,
-    precision: str,
-    matmul: float,
-    memory: float,
-    scores: float | None = None,
-) -> float:
-    """Samples/s at large batches of a GPU with `matmul` FLOP/s and `memory` bytes/s.
-
-    `scores` are the FLOP/s of attention if it uses more bits than the layers.
-    """
-    computed, moved = _seconds_per_flop(job, prior, precision, matmul, memory)
-    per_flop = computed + moved
-    per_score = computed * matmul / (scores or matmul) + moved
-    attention = min(attention_flop(job), job.flop_per_sample)
-    arithmetic = (job.flop_per_sample - attention) * per_flop
-    arithmetic += (attention + long_attention_flop(job)) * per_score
-    return 1.0 / (arithmetic + extra_attention_s(job, _wide(precision), per_flop, memory))
-
-
-def _seconds_per_flop(
-    job: Job, prior: Prior, precision: str, matmul: float, memory: float
-) -> tuple[float, float]:
-    """Seconds that a FLOP takes in arithmetic, and in moving its bytes."""
-    efficiency = prior.efficiency_fp32 if precision == "fp32" else prior.efficiency
-    moved = _wide(precision) / (prior.intensity(job.hidden) * job.intensity_ratio * memory)
-    return 1.0 / (efficiency * matmul), moved
-
-
-def _wide(precision: str) -> float:
-    """Bytes of a number in units of two."""
-    return 2.0 if precision in ("fp32", "tf32") else 1.0
 
 
 def _reason(

@@ -14,10 +14,10 @@ from recommender.arrays import Floats
 from recommender.catalogs.schema import InstanceType
 from recommender.job.job import Job, Timing
 from recommender.performance.clusters import Clusters, MachineColumns, clusters_of
-from recommender.performance.generations import related_sd
 from recommender.performance.parameter_server import posterior_sds, service_of, shares_of
 from recommender.performance.priors import prior_of
-from recommender.performance.strategies import terms_of
+from recommender.performance.speed_spread import SIGMA_MEASURED, related_sd
+from recommender.performance.step import terms_of
 
 Readings = dict[int, float]  # machines -> samples/s
 
@@ -31,7 +31,6 @@ ROUNDS = 6  # of raising for the reading that is missed by most
 POINTS = 129  # scales tried at once; four rounds narrow 1e±6 to 1e-9
 FAR = 2.0  # sds of a GPU's deviation: what a timing shows beyond is the job's
 SIGMA_CURVE = 0.05  # timed at several sizes: between repeated runs; assumed (2026-11)
-SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
 
 
 def with_readings(
@@ -40,7 +39,7 @@ def with_readings(
     """Columns that reproduce the job's timings; unchanged without any.
 
     `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed relative to other GPUs and the
-    sd of its ln that the timed spread does not include (`machines.gpu_speed`). A timed GPU gets the
+    sd of its ln that the timed spread does not include (`gpu_speed.gpu_speed`). A timed GPU gets the
     compute rate at which the model gives the measured rate; others move towards what the timing and
     their scores say, as far as it is the job's (`_kept_share`). For
     a type timed at several sizes, its network is raised until no timing is faster than the model,
@@ -84,17 +83,6 @@ def _name(machine: InstanceType) -> str:
 def _unlike(timing: Timing, name: str, gpus: float) -> tuple[bool, float, str]:
     """How much a type differs from a timing's machines, least first."""
     return not _named(timing, name), abs(gpus - timing.gpus / timing.machines), name
-
-
-def slowdown(columns: MachineColumns, fleet: Clusters) -> Floats:
-    """Measured over modelled step time of every cluster, >= 1; interpolated in ln n."""
-    factor = np.ones(len(fleet))
-    for name, points in columns.measured:
-        if name in columns.names:
-            rows = fleet.kind == columns.names.index(name)
-            sizes, factors = np.log(np.array(points)).T
-            factor[rows] = np.exp(np.interp(np.log(fleet.machines[rows]), sizes, factors))
-    return factor
 
 
 def _by_gpu(

@@ -14,7 +14,7 @@ times the activations. If p does not divide the layers, the pipeline runs at the
 with one more layer. None, all, or as few layers of a stage as let one sample fit are recomputed
 (Megatron-LM's --recompute-num-layers).
 
-GPUs that divide experts each hold the rest of a layer (`expert_parallel.py`). GPUs that share a
+GPUs that divide experts each hold the rest of a layer (`layout_traffic.py`). GPUs that share a
 sequence gather its keys and values in each layer, once in each direction, and sum their gradients
 (Llama 3, arXiv 2407.21783, section 3.3.2); this is not hidden.
 """
@@ -27,15 +27,13 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, Steps
-from recommender.performance.expert_parallel import expert_machines, hidden_share
-from recommender.performance.layout_memory import (
-    Degrees,
-    held_bytes,
-    layout_memory_gib,
-    min_recomputed_share,
-    sample_bytes,
+from recommender.performance.layout_traffic import (
+    communication_s,
+    expert_machines,
+    hidden_share,
+    link_waits_s,
+    states_s,
 )
-from recommender.performance.layout_traffic import communication_s, link_waits_s, states_s
 from recommender.performance.layouts import (
     MAX_UNEVEN,
     MIN_TOKENS,
@@ -47,7 +45,14 @@ from recommender.performance.layouts import (
     most_context,
     used,
 )
-from recommender.performance.memory import Bytes
+from recommender.performance.memory import (
+    Bytes,
+    Degrees,
+    held_bytes,
+    layout_memory_gib,
+    min_recomputed_share,
+    sample_bytes,
+)
 from recommender.performance.priors import REFERENCE_WIDTH, Prior
 from recommender.performance.strategy import (
     BACKWARD,

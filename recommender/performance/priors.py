@@ -12,14 +12,15 @@ from typing import Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import LOW_PRECISIONS, Job
-from recommender.performance.launch_time import (
+from recommender.performance.overheads import (
     gathered_launch_s,
     link_wait_s,
     min_launch_s,
     min_model_parallel_launch_s,
+    quantized_bytes,
     routing_s,
+    update_bytes,
 )
-from recommender.performance.weight_traffic import quantized_bytes, update_bytes
 
 # Where software that nobody stated lies between scripts (0) and vendors' recipes (1), in ln speed.
 # Compiled and packed scripts, and attention that is fused by now, are between both in half of 25
@@ -36,6 +37,7 @@ _BETWEEN = (
 REFERENCE_WIDTH = 1024.0  # of the transformer whose FLOP per byte a prior states
 
 
+FP8 = "fp8"
 KINDS = ("cnn", "sequence", "recsys")  # of networks that a GPU may run better or worse
 _KIND = {"cnn": "cnn", "diffusion": "cnn", "recsys": "recsys"}
 
@@ -52,7 +54,7 @@ def kind_of(family: str) -> str:
 
 def number_format(precision: str) -> str:
     """The format under which a GPU's factors are listed: "bf16" represents 8 and 16 bits."""
-    return "bf16" if precision in ("fp8", "fp16") else precision
+    return "bf16" if precision in (FP8, "fp16") else precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,14 @@ class Prior:
     service: float = 1.0  # factor of the time of parameter servers, from the job's own runs
     worker: float = 1.0  # the same of what an update costs its worker
     serves_one_worker: bool = False  # a worker alone has a server, as in runs that are so timed
-    launch_s: float = 0.0  # of both passes of a micro-batch (`launch_time.py`)
+    launch_s: float = 0.0  # of both passes of a micro-batch (`overheads.py`)
     gathered_launch_s: float = 0.0  # in addition, where weights are sharded
     adapters: bool = False  # whose launches arithmetic does not hide
     quantized_bytes: float = 0.0  # moved by each pass of a micro-batch to unpack 4-bit weights
     update_bytes: float = 0.0  # moved by the optimizer in a step, of all shards
     by_gpu: bool = False  # whether ε was fitted to the GPUs' factors times the formulas
     model_parallel_launch_s: float = 0.0  # of all layers
-    link_wait_s: float = 0.0  # of each all-reduce of shared layers (`launch_time.py`)
+    link_wait_s: float = 0.0  # of each all-reduce of shared layers (`overheads.py`)
 
     def intensity(self, hidden: int) -> float:
         """FLOP per byte of a transformer of this width; unchanged for other networks.

@@ -1,6 +1,6 @@
 """The interface of parallelism strategies, and the terms of a step that they compute.
 
-`strategies.py` lists the strategies; `data_parallel.py` holds those in which every GPU runs the
+`step.py` lists the strategies; `data_parallel.py` holds those in which every GPU runs the
 whole network, `model_parallel.py` those that divide it. `step.py` and the search use only the list,
 so a new strategy is one class and one line there.
 """

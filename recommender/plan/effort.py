@@ -34,7 +34,7 @@ ONE_MACHINE = 8  # GPUs of the largest machines that clouds rent
 RESUME_H = 0.5  # to see that the job resumes from its checkpoints: on spot, on a stranger's host
 CLUSTER_H = 0.5  # to start two machines that find each other, and for each doubling again
 # What nobody measured, traced or quoted may be off by. An untimed GPU adds an sd of ln speed of
-# 0.18 and that of its rate (`performance/speed_evidence.py`); of the others nothing is known.
+# 0.18 and that of its rate (`performance/speed_spread.py`); of the others nothing is known.
 GUESS = 0.25
 INTERRUPTION_H = 1.0 / 30.0  # at each interruption
 

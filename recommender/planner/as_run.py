@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from recommender.optimize.evaluate import chance_of
-from recommender.performance.checkpoint import USUAL_S
-from recommender.performance.checkpoint_transfer import VOLUME_BYTES_PER_S, usual_at_least
+from recommender.performance.checkpoint import USUAL_S, VOLUME_BYTES_PER_S, usual_at_least
 from recommender.plan.as_run import (
     IN_BUCKET,
     ON_VOLUME,

@@ -10,11 +10,11 @@ from recommender.catalogs.catalog import OWN_BENCH_SOURCE
 from recommender.catalogs.registry import CLOUDS, OWN, SPOT_AUCTIONS
 from recommender.catalogs.schema import Achieved, OwnMachine
 from recommender.job.job import LOW_PRECISIONS, Job
-from recommender.performance.job_spread import run_sd
-from recommender.performance.low_precision import kept_share
-from recommender.performance.machines import machine_columns, precision_on
-from recommender.performance.measured import MAX_OF_MATMUL, SIGMA_MEASURED, UNIT_ERROR, times_slower
+from recommender.performance.gpu_speed import kept_share, precision_on
+from recommender.performance.machines import machine_columns
+from recommender.performance.measured import MAX_OF_MATMUL, UNIT_ERROR, times_slower
 from recommender.performance.priors import prior_of, recipe_share
+from recommender.performance.speed_spread import SIGMA_MEASURED, run_sd
 from recommender.plan.limits import OTHERS
 from recommender.plan.plan import OWN_TRACE, Machines, Plan
 from recommender.planner.other_software import fp8_s, stacks_s

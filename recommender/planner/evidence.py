@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from recommender.catalogs.registry import is_marketplace
 from recommender.catalogs.schema import BOOKED
 from recommender.market.offer_facts import Facts, Pool
-from recommender.performance.machines import precision_on
+from recommender.performance.gpu_speed import precision_on
 from recommender.performance.priors import prior_of
-from recommender.performance.speed_evidence import SpeedEvidence, evidence_for
+from recommender.performance.speed_spread import SpeedEvidence, evidence_for
 from recommender.plan.evidence import (
     PRICE_GRADES,
     SPEED_GRADES,

@@ -7,7 +7,8 @@ import numpy as np
 from recommender.job.derive import TRANSFORMERS
 from recommender.job.job import Job
 from recommender.performance.clusters import clusters_of
-from recommender.performance.machines import machine_columns, precision_on
+from recommender.performance.gpu_speed import precision_on
+from recommender.performance.machines import machine_columns
 from recommender.performance.step import steps
 from recommender.plan.plan import Plan
 from recommender.planner.problem import Problem

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from recommender.arrays import Floats
-from recommender.performance.generations import RELATED
+from recommender.performance.speed_spread import RELATED
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Machines, Plan
 

@@ -19,7 +19,6 @@ from recommender.job.job import Job
 from recommender.job.jobfile import job_from_text
 from recommender.performance.clusters import Clusters
 from recommender.performance.data_parallel import ON_REQUEST, data_parallel
-from recommender.performance.layout_memory import held_bytes, sample_bytes
 from recommender.performance.machines import USABLE
 from recommender.performance.memory import (
     GIB,
@@ -27,11 +26,13 @@ from recommender.performance.memory import (
     Bytes,
     bytes_of,
     fit_chance,
+    held_bytes,
     per_sample,
+    sample_bytes,
     sure_bytes,
 )
 from recommender.performance.priors import load_priors
-from recommender.performance.strategies import strategy_of
+from recommender.performance.step import strategy_of
 from recommender.plan.limits import Limits
 
 ROOT = Path(__file__).parents[2]

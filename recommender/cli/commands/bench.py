@@ -20,7 +20,7 @@ from recommender.cli.options import FORCE, TOP, PageFlags
 from recommender.cli.output import form_of, show_page
 from recommender.errors import UsageError
 from recommender.inputs import units
-from recommender.performance.measurements.folder import folder
+from recommender.performance.measurements import folder
 from recommender.text import unknown
 
 if TYPE_CHECKING:

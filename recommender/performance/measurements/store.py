@@ -21,7 +21,7 @@ from recommender.errors import RecordError, UsageError
 from recommender.inputs.csv_text import CsvRow, read_csv
 from recommender.inputs.files import read_text
 from recommender.inputs.units import parse_count
-from recommender.performance.measurements.folder import LINKS, SPEEDS, folder
+from recommender.performance.measurements import LINKS, SPEEDS, folder
 from recommender.performance.measurements.pool import (
     Links,
     Pooled,

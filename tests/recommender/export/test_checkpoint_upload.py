@@ -25,7 +25,7 @@ from recommender.export.templates import part, shell_function
 from recommender.inputs.training_software import software
 from recommender.job.jobfile import job_from_text
 from recommender.job.preset_files import preset_text, presets
-from recommender.performance.checkpoint_transfer import transfer_of
+from recommender.performance.checkpoint import transfer_of
 from recommender.plan.limits import Choice
 from recommender.report.launch import run_of
 from tests.recommender.export.runs import ALL, GCP, TWO_MACHINES

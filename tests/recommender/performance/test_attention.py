@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.job.jobfile import job_from_text
-from recommender.performance.attention import extra_attention_s, long_attention_flop
+from recommender.performance.gpu_speed import extra_attention_s, long_attention_flop
 from tests.recommender.performance.parts import llama, resnet
 
 OPT = {"hidden": 1024, "heads": 16.0, "layers": 24, "tokens_per_sample": 2048}

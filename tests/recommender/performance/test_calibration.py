@@ -13,11 +13,10 @@ from recommender.performance.calibration import calibrate, with_calibration
 from recommender.performance.calibration_model import NOISE, StepModel, clusters, solve
 from recommender.performance.calibration_spread import beyond, own_spread, spans
 from recommender.performance.clusters import spread_of
-from recommender.performance.generations import SAME, added_sd
 from recommender.performance.machines import part_links
 from recommender.performance.priors import load_priors, prior_of
-from recommender.performance.step import steps
-from recommender.performance.strategies import terms_of
+from recommender.performance.speed_spread import SAME, added_sd
+from recommender.performance.step import steps, terms_of
 from tests.recommender.performance.parts import (
     G4DN,
     G6,

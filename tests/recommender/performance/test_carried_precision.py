@@ -19,7 +19,7 @@ from recommender.performance.carried_precision import (
 from recommender.performance.clusters import clusters_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.priors import prior_of
-from recommender.performance.speed_evidence import evidence_for
+from recommender.performance.speed_spread import evidence_for
 from recommender.performance.step import steps
 from tests.recommender.performance.parts import llama
 from tests.shipped import snapshot

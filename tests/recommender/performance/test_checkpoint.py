@@ -15,17 +15,15 @@ from recommender.performance.checkpoint import (
     as_good_intervals,
     best_interval,
     crash_save_interval_s,
+    disk_held_bytes,
     memory_tier,
     none,
     object_store,
-    progress,
-    write_s,
-)
-from recommender.performance.checkpoint_transfer import (
-    disk_held_bytes,
     object_store_rate,
+    progress,
     transfer_of,
     transfers,
+    write_s,
 )
 from recommender.risk.laws import RUN_FAMILY
 from tests.recommender.performance.parts import G6, P5, clusters, columns, llama

@@ -10,11 +10,11 @@ import pytest
 
 from recommender.arrays import Z_90
 from recommender.performance.data_parallel import ROWS
+from recommender.performance.gpu_speed import sample_rate
 from recommender.performance.least_squares import students_excess
-from recommender.performance.machines import sample_rate
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import load_priors, prior_of
-from recommender.performance.strategies import terms_of
+from recommender.performance.step import terms_of
 from tests.recommender.performance.parts import P5, clusters, columns, llama
 from tests.research.fits.data import HERE, h100_run
 from tests.research.fits.estimate import estimate, trials_of

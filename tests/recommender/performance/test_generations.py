@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from recommender.performance.generations import (
+from recommender.performance.speed_spread import (
     EACH,
     FARTHEST,
     SAME,

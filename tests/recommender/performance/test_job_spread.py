@@ -7,7 +7,7 @@ import pytest
 
 from recommender.job.job import Job, Timing
 from recommender.job.long_run import LONG_FLOP, SHORT_FLOP, TRAINED
-from recommender.performance.job_spread import (
+from recommender.performance.speed_spread import (
     ADAPTERS,
     LONG_RUN,
     NARROW_RECIPE,

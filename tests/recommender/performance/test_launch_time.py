@@ -7,12 +7,12 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.performance.clusters import clusters_of
-from recommender.performance.launch_time import (
+from recommender.performance.machines import machine_columns
+from recommender.performance.overheads import (
     link_wait_s,
     min_launch_s,
     min_model_parallel_launch_s,
 )
-from recommender.performance.machines import machine_columns
 from recommender.performance.priors import prior_of
 from recommender.performance.step import steps
 from tests.shipped import snapshot

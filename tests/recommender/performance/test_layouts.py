@@ -7,13 +7,6 @@ import pytest
 
 from recommender.job.jobfile import find_job
 from recommender.job.merge_layers import JobFlags
-from recommender.performance.layout_memory import (
-    Degrees,
-    held_bytes,
-    layout_memory_gib,
-    min_recomputed_share,
-    sample_bytes,
-)
 from recommender.performance.layouts import (
     EXPERT_GPUS,
     expert_estimate,
@@ -22,7 +15,14 @@ from recommender.performance.layouts import (
     layouts_of,
     longest_share,
 )
-from recommender.performance.memory import bytes_of
+from recommender.performance.memory import (
+    Degrees,
+    bytes_of,
+    held_bytes,
+    layout_memory_gib,
+    min_recomputed_share,
+    sample_bytes,
+)
 from recommender.performance.model_parallel import lost_share
 from recommender.performance.priors import prior_of
 from recommender.performance.step import explain, steps

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from recommender.job.jobfile import job_from_text
-from recommender.performance.clusters import clusters_of
-from recommender.performance.link_domain import link_gpus, linked
+from recommender.performance.clusters import clusters_of, link_gpus, linked
 from recommender.performance.machines import machine_columns
 from recommender.performance.memory import bytes_of
 from recommender.performance.priors import prior_of
-from recommender.performance.step import explain, steps
-from recommender.performance.strategies import terms_of
+from recommender.performance.step import explain, steps, terms_of
 from tests.recommender.performance.parts import P5, clusters, columns, llama, resnet
 from tests.shipped import snapshot
 

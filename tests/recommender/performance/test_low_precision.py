@@ -5,8 +5,8 @@ import pytest
 
 from recommender.job.jobfile import job_from_text
 from recommender.performance.clusters import clusters_of
-from recommender.performance.low_precision import TYPICAL, kept_share, trained_rate
-from recommender.performance.machines import machine_columns, precision_on
+from recommender.performance.gpu_speed import TYPICAL, kept_share, precision_on, trained_rate
+from recommender.performance.machines import machine_columns
 from recommender.performance.priors import load_priors
 from recommender.performance.step import steps
 from tests.recommender.performance.parts import GPUS, P5, columns, llama

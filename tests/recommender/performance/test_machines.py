@@ -8,9 +8,9 @@ import pytest
 
 from recommender.job.job import DataSet
 from recommender.performance.clusters import spread_of
-from recommender.performance.machines import gpu_speed, precision_on
+from recommender.performance.gpu_speed import gpu_speed, precision_on
 from recommender.performance.priors import load_gpu_factors, load_priors, prior_of, recipe_share
-from recommender.performance.speed_evidence import SIGMA_NEW_GPU, achieved_sd
+from recommender.performance.speed_spread import SIGMA_NEW_GPU, achieved_sd
 from tests.recommender.performance.parts import (
     ACHIEVED,
     G4DN,

@@ -10,13 +10,8 @@ from recommender.catalogs.schema import Achieved, OwnSpeed
 from recommender.errors import UsageError
 from recommender.job.job import TimedRun, Timing
 from recommender.performance.calibration import calibrate
-from recommender.performance.machines import (
-    BETWEEN_MACHINES,
-    adapted,
-    gpu_speed,
-    machine_columns,
-    sample_rate,
-)
+from recommender.performance.gpu_speed import BETWEEN_MACHINES, adapted, gpu_speed, sample_rate
+from recommender.performance.machines import machine_columns
 from recommender.performance.priors import gpus_with_runs, load_gpu_factors, prior_of
 from tests.recommender.performance.parts import ACHIEVED, GPUS, P3, P4DE, P5, resnet
 

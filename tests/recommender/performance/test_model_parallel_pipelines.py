@@ -10,8 +10,7 @@ from recommender.performance.layouts import Layouts
 from recommender.performance.memory import bytes_of
 from recommender.performance.model_parallel import best_layouts, layout_terms
 from recommender.performance.priors import prior_of
-from recommender.performance.step import explain, steps
-from recommender.performance.strategies import terms_of
+from recommender.performance.step import explain, steps, terms_of
 from tests.recommender.performance.parts import P4DE, P5, clusters, columns, llama, machine
 
 ZERO = np.zeros(1, dtype=np.int64)

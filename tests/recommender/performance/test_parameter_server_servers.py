@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from recommender.job.job import TimedRun, Timing
 from recommender.performance.calibration import calibrate
 from recommender.performance.clusters import SPREAD_STEP
-from recommender.performance.measured import SIGMA_CURVE, SIGMA_MEASURED
+from recommender.performance.measured import SIGMA_CURVE
 from recommender.performance.parameter_server import (
     cluster_spread,
     load_constants,
@@ -24,6 +24,7 @@ from recommender.performance.parameter_server import (
     worker_s,
 )
 from recommender.performance.priors import prior_of
+from recommender.performance.speed_spread import SIGMA_MEASURED
 from recommender.performance.step import steps
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.performance.parts import G4DN, G5X8, K80, P3, P5, clusters, columns, resnet

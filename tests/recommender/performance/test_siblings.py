@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from recommender.job.jobfile import find_job
-from recommender.performance.generations import ARCHITECTURES, faster_siblings, siblings
-from recommender.performance.machines import machine_columns, precision_on
+from recommender.performance.gpu_speed import precision_on
+from recommender.performance.machines import machine_columns
 from recommender.performance.priors import prior_of
-from recommender.performance.speed_evidence import has_runs
+from recommender.performance.speed_spread import ARCHITECTURES, faster_siblings, has_runs, siblings
 from tests.shipped import snapshot
 
 ROOT = Path(__file__).parents[3]

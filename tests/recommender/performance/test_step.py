@@ -9,8 +9,7 @@ from recommender.job.job import Timing
 from recommender.job.jobfile import job_from_text
 from recommender.performance.data_parallel import ROWS
 from recommender.performance.priors import prior_of
-from recommender.performance.step import explain, steps, why_infeasible
-from recommender.performance.strategies import terms_of
+from recommender.performance.step import explain, steps, terms_of, why_infeasible
 from tests.recommender.performance.parts import (
     G4DN,
     G5X8,

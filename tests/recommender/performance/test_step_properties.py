@@ -17,7 +17,7 @@ from recommender.performance.layouts import expert_estimate, has_layouts
 from recommender.performance.memory import bytes_of, per_sample
 from recommender.performance.parameter_server import load_constants
 from recommender.performance.priors import Prior, prior_of
-from recommender.performance.strategies import terms_of
+from recommender.performance.step import terms_of
 from recommender.performance.strategy import BUCKET_BYTES
 from tests.recommender.performance.parts import llama, resnet
 

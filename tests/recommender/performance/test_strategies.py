@@ -10,10 +10,11 @@ from recommender.job.job import MODEL_PARALLEL_SHARDINGS, SHARDINGS
 from recommender.performance.data_parallel import ON_REQUEST, ROWS, ZERO_COPIES, Fsdp
 from recommender.performance.memory import GIB, bytes_of, extra_gathered_bytes, per_sample
 from recommender.performance.priors import prior_of
-from recommender.performance.step import explain, steps
-from recommender.performance.strategies import (
+from recommender.performance.step import (
     STRATEGIES,
     STRATEGY_OF_ROW,
+    explain,
+    steps,
     strategy_of,
     terms_of,
 )

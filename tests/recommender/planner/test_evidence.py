@@ -9,7 +9,7 @@ from recommender.job.jobfile import find_job
 from recommender.market.offer_entries import widened
 from recommender.market.offer_facts import CARRIED_COUNT_SD, CARRIED_GPU_SD
 from recommender.performance.priors import load_priors
-from recommender.performance.speed_evidence import achieved_sd, speed_evidence
+from recommender.performance.speed_spread import achieved_sd, speed_evidence
 from recommender.plan.evidence import Evidence
 from recommender.plan.limits import Choice, GpuFilter
 from tests.recommender.planning import HOUR, ask

@@ -16,7 +16,7 @@ v1.6.4), which was found by looking at the errors of its rows.
 
 A job states what its user knows: network, method, rank, tokens, micro-batch, recomputation,
 sharding and tool. Of the law's constants, the time to start the kernels of a layer is that of other
-sources (`launch_time.py`; fitted here 1.03 times as much). The other two are fitted on adapters of
+sources (`overheads.py`; fitted here 1.03 times as much). The other two are fitted on adapters of
 all sources but one, and so is the spread. Both are printed by
 
     python -P tests/run.py tests.research.accuracy.finetuning
@@ -35,10 +35,10 @@ from recommender.inputs.training_software import software
 from recommender.job.job import Job
 from recommender.job.jobfile import job_from_text
 from recommender.performance.clusters import Clusters, clusters_of
-from recommender.performance.job_spread import adapters_sd
 from recommender.performance.machines import machine_columns
 from recommender.performance.priors import Prior, prior_of
-from recommender.performance.strategies import terms_of
+from recommender.performance.speed_spread import adapters_sd
+from recommender.performance.step import terms_of
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.splits import check, splits_of
 from tests.research.accuracy.study import Held, Study, score

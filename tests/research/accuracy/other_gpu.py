@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recommender.arrays import Z_90, Floats
-from recommender.performance.generations import generations_apart
-from recommender.performance.measured import SIGMA_MEASURED
+from recommender.performance.speed_spread import SIGMA_MEASURED, generations_apart
 from recommender.plan.accuracy import Score, Target
 from tests.research.accuracy.splits import check, splits_of
 from tests.research.accuracy.study import Held, Study, score

@@ -4,7 +4,7 @@ Which pairs count was written down before any was scored (2026-11-27): two runs 
 (of Megatron-Bridge: one release) of the same network, software, machine and number of GPUs, with
 the same global batch or, on one machine, batches per GPU within a factor of two, whose precisions
 are stated and both multiply on tensor cores. Left out are pairs that set a constant of
-`low_precision.py`: Llama 3.1 405B on 256 GB200, and torchao on H100. The recommender lays each run
+`gpu_speed.py`: Llama 3.1 405B on 256 GB200, and torchao on H100. The recommender lays each run
 out itself, as in an answer. MLPerf states no precision, NeMo 24.07 only one.
 
 Of 32 and 16 bits: runs on one machine, predicted by constants without their source
@@ -46,7 +46,7 @@ from tests.shipped import snapshot
 
 ALIKE = ["source", "laboratory", "model", "framework", "machine", "gpu", "per_node", "stack"]
 BATCHES = 2.0  # times another batch per GPU
-FITTED_ON = ("LLAMA3.1_405B", "GB200", 256)  # `low_precision.OVER_FP8`
+FITTED_ON = ("LLAMA3.1_405B", "GB200", 256)  # `gpu_speed.OVER_FP8`
 GAUDI2_GBIT = 2400.0  # of a machine: three lines of 100 Gbit/s of each (`later_machines.csv`)
 MACHINES = {"H100": ("aws", "p5.48xlarge"), "MI300X": ("azure", "Standard_ND96isr_MI300X_v5")}
 

@@ -23,10 +23,9 @@ import numpy as np
 from recommender.arrays import Z_90
 from recommender.job.job import Job, Stack
 from recommender.performance.clusters import Clusters, clusters_of
-from recommender.performance.layout_memory import held_bytes, sample_bytes
 from recommender.performance.layouts import Layouts
 from recommender.performance.machines import machine_columns
-from recommender.performance.memory import bytes_of
+from recommender.performance.memory import bytes_of, held_bytes, sample_bytes
 from recommender.performance.model_parallel import layout_terms
 from recommender.performance.priors import prior_of
 from recommender.plan.accuracy import Score, Target

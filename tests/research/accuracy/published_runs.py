@@ -8,12 +8,8 @@ import pandas as pd
 
 from recommender.job.job import Job, TimedRun
 from recommender.performance.clusters import MachineColumns
-from recommender.performance.machines import (
-    RDMA_HALF_GBIT,
-    RDMA_HALF_MIB,
-    RDMA_LATENCY_S,
-    sample_rate,
-)
+from recommender.performance.gpu_speed import sample_rate
+from recommender.performance.machines import RDMA_HALF_GBIT, RDMA_HALF_MIB, RDMA_LATENCY_S
 from recommender.performance.memory import bytes_of, extra_gathered_bytes
 from recommender.performance.priors import prior_of
 from tests.research.fits.model import KEY, USUAL_BATCH

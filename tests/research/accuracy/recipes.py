@@ -4,9 +4,9 @@ Rules, fixed before the rows were scored (2026-11-26): of NeMo 24.07 and Megatro
 (reference folder), every row with a throughput of a network in `MODELS`, of each task, network,
 GPU, precision and number of GPUs the latest release, because a user installs today's software.
 Without rows that drop tokens (another task). Of dense networks those on Blackwell, and LoRA
-anywhere; not those in MXFP8 and NVFP4, whose rates come from these tables (`low_precision.py`).
+anywhere; not those in MXFP8 and NVFP4, whose rates come from these tables (`gpu_speed.py`).
 The others on H100 are in `parallel-fp8`. Of mixtures all networks but Qwen3 30B, whose
-micro-batches of different size set the time of routing (`launch_time.py`).
+micro-batches of different size set the time of routing (`overheads.py`).
 
 The recommender is told what a job file states: network, sequence, batch, method, precision and the
 tuned stack. It chooses the layout itself.

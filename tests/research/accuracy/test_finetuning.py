@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.performance.job_spread import ADAPTERS
+from recommender.performance.speed_spread import ADAPTERS
 from tests.research.accuracy.finetuning import added_sd, fitted, tunings
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from recommender.performance.clusters import clusters_of
-from recommender.performance.job_spread import LONG_RUN
 from recommender.performance.machines import machine_columns
+from recommender.performance.speed_spread import LONG_RUN
 from tests.research.accuracy.later_runs import counted_runs, is_known, later_runs, networks
 from tests.research.accuracy.tables import table
 from tests.research.accuracy.whole_runs import fitted_sd, goodput, hours, job_of

@@ -9,7 +9,7 @@ import pytest
 
 from recommender.arrays import Z_90
 from recommender.errors import UsageError
-from recommender.performance.generations import EACH, SAME
+from recommender.performance.speed_spread import EACH, SAME
 from tests.research.accuracy import laboratories, other_gpu, training
 from tests.research.accuracy.other_gpu import pairs
 

@@ -25,8 +25,7 @@ from recommender.job.job import Job
 from recommender.job.long_run import long_run_share
 from recommender.market.offer_facts import Facts
 from recommender.optimize.evaluate import RENDEZVOUS_S
-from recommender.performance.checkpoint import best_interval, object_store, progress
-from recommender.performance.checkpoint_transfer import transfer_of
+from recommender.performance.checkpoint import best_interval, object_store, progress, transfer_of
 from recommender.performance.clusters import Clusters, clusters_of, spread_of
 from recommender.performance.machines import machine_columns
 from recommender.performance.step import steps

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from recommender.catalogs.schema import Achieved
-from recommender.performance.attention import long_share
+from recommender.performance.gpu_speed import long_share
 from recommender.performance.priors import kind_of, load_gpu_factors, number_format
-from recommender.performance.speed_evidence import achieved_sd
+from recommender.performance.speed_spread import achieved_sd
 from tests.research.fits.lambda_runs import share_run
 from tests.shipped import snapshot
 

@@ -10,7 +10,7 @@ import pandas as pd
 from recommender.arrays import Z_90, Bools, Floats
 from recommender.performance.least_squares import students_excess
 from recommender.performance.priors import UNSTATED, UNSTATED_OF
-from recommender.performance.speed_evidence import SIGMA_NEW_GPU
+from recommender.performance.speed_spread import SIGMA_NEW_GPU
 from tests.research.fits.estimate import ENOUGH, Trials, estimate, trials_of
 from tests.research.fits.model import Constants, errors, left_out_by
 
@@ -280,7 +280,7 @@ def unstated_errors(groups: tuple[Group, ...], family: str, *also: Left) -> Iter
 
 
 def unstated_sds(groups: tuple[Group, ...], family: str, left: Left) -> Floats:
-    """Spread of ln speed of every run of `unstated_errors_of`, as `machines.scaled_speed` says."""
+    """Spread of ln speed of every run of `unstated_errors_of`, as `gpu_speed.scaled_speed` says."""
     typical, share = _group(groups, family, "typical"), UNSTATED_OF.get(family, UNSTATED)
     both = pd.concat([g.trials.rows for g in groups if g.family == family])
     apart = np.subtract(*_errors_by_stack(groups, family, left))

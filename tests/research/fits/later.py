@@ -1,7 +1,7 @@
 """MLPerf Training v3.1 as rows for fitting, next to those of `data.py`.
 
 Networks that the fits know (BERT and ResNet-50), on GPUs of the catalog. BERT runs in 8 bits on
-Hopper, with the rate that 8-bit products have there (`low_precision.py`).
+Hopper, with the rate that 8-bit products have there (`gpu_speed.py`).
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from recommender.performance.speed_evidence import achieved_sd
+from recommender.performance.speed_spread import achieved_sd
 from tests.research.accuracy.later_runs import (
     LaterRun,
     is_known,

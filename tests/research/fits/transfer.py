@@ -20,7 +20,7 @@ from recommender.arrays import Floats
 from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.derive import intensity_ratio
 from recommender.job.job import Family, Job, Precision
-from recommender.performance.machines import gpu_speed
+from recommender.performance.gpu_speed import gpu_speed
 from recommender.performance.priors import KINDS, Prior, kind_of, load_priors, number_format
 from tests.research.fits.data import card_speeds, table
 from tests.research.fits.estimate import estimate, trials_of
