@@ -14,6 +14,7 @@ adapters       r·(in + out) of every linear layer, about 20·h·r per layer (Ll
 
 import math
 from dataclasses import field
+from statistics import NormalDist
 from typing import Any, TypeVar
 
 from recommender.catalogs.frozen import dataclass
@@ -46,6 +47,10 @@ T = TypeVar("T")
 TOKEN_FAMILIES = ("encoder", "decoder", "moe", "encdec")
 TRANSFORMERS = (*TOKEN_FAMILIES, "vit")
 _GENERATING = ("grpo", "ppo")
+# Sd of the lengths of examples over their mean: 0.5 to 0.6 of Orca-Math, whose micro-batches of 2,
+# 4 and 8 have 1.28, 1.54 and 1.81 times the tokens (foundation-model-stack/fms-acceleration,
+# refs_orca, 2024-09), 0.6 of Alpaca, 0.79 of a news set (ms-swift, Benchmark.md, 2024).
+_LENGTHS = 0.6
 _PLAIN_IN_CONSTANTS = 512  # tokens: BERT of Lambda and DeepLearningExamples (docs/models.md)
 # Adapters of UNets belong to their attention (LoRA scripts of diffusers, read 2026-11).
 _ADAPTED = {"lora": (*TRANSFORMERS, "diffusion"), "qlora": TRANSFORMERS}
@@ -269,6 +274,7 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
     if flop is None:
         seen = tokens if family != "vit" else _positions(file, derived)
         flop = seen * _flop_per_token(file, active, layers * _attended(file, attention, seen))
+        flop *= padding(file, tokens)
         derived.assumed.append("flop_per_sample")
     heads = float(file.heads or heads_of(hidden))
     if heads > hidden > 0:
@@ -281,6 +287,20 @@ def _shape(file: JobFile, derived: _Derived) -> _Shape:
     return _Shape(
         family, params, active, hidden, layers, attention, heads, vocabulary, tokens, flop, longest
     )
+
+
+def padding(file: JobFile, tokens: int) -> float:
+    """Tokens that are computed over those of the examples, as each is as long as the longest.
+
+    Of m examples at once, whose lengths are normal, that is 1 + cv · Φ⁻¹((m - 3/8)/(m + 1/4)) times
+    their mean (Blom, 1958). Examples have several lengths if the longest is stated, and are at once
+    if a micro-batch is.
+    """
+    at_once, most = file.micro_batch or 1, (file.max_seq_len or tokens) / tokens
+    packs = _software(file).stack == "tuned" or file.post_training in _GENERATING
+    if at_once == 1 or most <= 1.0 or packs:
+        return 1.0
+    return min(1.0 + _LENGTHS * NormalDist().inv_cdf((at_once - 0.375) / (at_once + 0.25)), most)
 
 
 def _halves(file: JobFile) -> int:

@@ -15,8 +15,10 @@ from recommender.inputs.files import read_text
 from recommender.inputs.units import format_count, parse_count
 from recommender.job.derive import (
     TOKEN_FAMILIES,
+    is_sequence,
     job_of,
     lacks_low_precision,
+    padding,
     size_of_work,
 )
 from recommender.job.job import AMOUNTS, Job
@@ -207,7 +209,7 @@ def _job(stated: _Stated, flags: Raw) -> Job:
     except UsageError as error:
         raise UsageError(*(_placed(p, where, names) for p in error.problems)) from None
     remarks = [*_invalidated_remarks(lower, flags, where), *_replaced(file, names)]
-    remarks += _unmodelled(file)
+    remarks += [*_unmodelled(file), *_padded(file, job)]
     remarks += _post_training_remarks(job)
     remarks += _kept_work_remarks(preset, own, flags, str(stated.raw.get("like")), job)
     return replace(job, remarks=tuple(remarks)) if remarks else job
@@ -285,6 +287,17 @@ def _unmodelled(file: JobFile) -> list[str]:
             "in mixed precision"
         )
     return said
+
+
+def _padded(file: JobFile, job: Job) -> list[str]:
+    """That micro-batches are as long as their longest example."""
+    more = padding(file, file.seq_len or job.tokens_per_sample)
+    if more <= 1.0 or not is_sequence(file) or file.flop_per_sample is not None:
+        return []
+    return [
+        f"micro-batches of {file.micro_batch} are planned as padded to their longest example, "
+        f"{more:.2f} times the tokens; if examples are packed, leave max_seq_len out"
+    ]
 
 
 def _replaced(file: JobFile, flags: frozenset[str]) -> list[str]:

@@ -39,11 +39,11 @@ def with_readings(
     """Columns that reproduce the job's timings; unchanged without any.
 
     `gpu_of`, `scores` and `doubts` (types,): a type's GPU, its speed relative to other GPUs and the
-    sd of its ln that the timed spread does not include (`gpu_speed.gpu_speed`). A timed GPU gets the
+    sd of its ln that the timed spread does not include (`gpu_speed.py`). A timed GPU gets the
     compute rate at which the model gives the measured rate; others move towards what the timing and
-    their scores say, as far as it is the job's (`_kept_share`). For
-    a type timed at several sizes, its network is raised until no timing is faster than the model,
-    and `measured` states how much slower each one is.
+    their scores say, as far as it is the job's (`_kept_share`). For a type timed at several sizes,
+    its network is raised until no timing is faster than the model, and `measured` states how much
+    slower each one is.
     """
     timed = [t for t in job.timings if t.gpu in gpu_of]
     if not timed:

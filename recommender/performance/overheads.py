@@ -9,11 +9,13 @@ GPT, Fast", 2023-11-30) and 8.4 ms with an inference engine's fused kernels on a
 without CUDA graphs, cloudai.pt, "CUDA Graphs + torch.compile", 2026): 1.2 and 0.26 ms per layer.
 Scripts are in between, at the geometric mean. Adapters on every matrix of a layer add kernels that
 run one after another (Ko, "LoRA Is Slower Than You Think", arXiv 2507.08833, 2025): the upper end,
-and arithmetic does not hide them: 243 steps of 13 laboratories (study `finetuning`, which fits
+and arithmetic does not hide them: 267 steps of 13 laboratories (study `finetuning`, which fits
 1.2 ms as well) are the sum of both. Where the weights of a layer are gathered, the processor also
 waits for their arrival and registers what comes after: 1.9 ms per layer and pass in the same runs.
-So do scripts with model parallelism (Megatron-DeepSpeed): a simple implementation's kernels, and
-all-reduces between them. The backward pass launches as many again.
+Without adapters the arithmetic may hide it: steps of 256 to 1,024 tokens take 10.9 to 20 ms a
+layer with recomputation under ZeRO-3 and FSDP (Qwen, IBM), 3.4 ms per layer and pass, and longer
+ones their arithmetic. Scripts with model parallelism (Megatron-DeepSpeed) launch the kernels of a
+simple implementation, and all-reduces between them. The backward pass launches as many again.
 
 Convolutional networks launch a convolution, its norm and its activation for every three gradient
 tensors. A step of ResNet-50 on a V100 takes as long for one image as for four: 89 to 94 ms in a
@@ -42,7 +44,7 @@ Passes over the weights. A step of fine-tuning is the sum of its parts:
 
 4-bit weights are unpacked into 16 bits before each product: half a byte is read, two are written
 and read again, and the kernels of bitsandbytes and GPTQ reach a quarter of the memory's bandwidth.
-17.2 B is fitted on 243 steps of 13 laboratories, one left out at a time 14.9 to 17.2 (study
+17.2 B is fitted on 267 steps of 13 laboratories, one left out at a time 16.2 to 18.8 (study
 `finetuning`); 65 G weights/s on A10G and 90 to 167 on A100 follow its bandwidth (litgpt, 2023-10
 and 2024-10; Qwen, 2023-12).
 
@@ -58,7 +60,8 @@ from recommender.job.job import Job
 
 FORWARD_LAYER_S = 0.56e-3  # of a typical script
 EAGER_LAYER_S = 1.2e-3  # with adapters next to every matrix, and where GPUs share layers
-GATHERED_LAYER_S = 1.9e-3  # in addition, where weights are sharded
+# In addition, where weights are sharded: next to arithmetic that hides it, and next to adapters
+GATHERED_LAYER_S = {"full": 3.4e-3, "lora": 1.9e-3, "qlora": 1.9e-3}
 FUSED_LAYER_S = 0.26e-3  # of recipes with model parallelism
 PASSES = 2.0  # forward and backward
 TENSOR_S = 0.15e-3  # of a convolutional network, both passes; what β counts comes on top
@@ -77,7 +80,7 @@ def is_scripted(job: Job) -> bool:
 def gathered_launch_s(job: Job) -> float:
     """Seconds of one micro-batch that sharded weights add to `min_launch_s`."""
     sharded = is_scripted(job) and job.family in TRANSFORMERS
-    return PASSES * GATHERED_LAYER_S * job.layers if sharded else 0.0
+    return PASSES * GATHERED_LAYER_S[job.method] * job.layers if sharded else 0.0
 
 
 def min_launch_s(job: Job) -> float:

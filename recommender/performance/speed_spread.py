@@ -205,7 +205,7 @@ WIDE = 4096  # width of the narrowest networks but one of Megatron-LM's tables (
 # Sd that 0.15, of wide decoders (`priors.csv`), lacks of 0.36, of constants that are transferred.
 NARROW_RECIPE = 0.33
 # By the rule of the families' spreads (`tests/research/accuracy/finetuning.py`, 2026-11).
-ADAPTERS = 0.19
+ADAPTERS = 0.22
 # Of ln (time with a derived width and depth / with the network's own) of 157 decoders and 14
 # mixtures of the table of known models on 32 H100, root of the mean square (2026-11-29).
 SHAPE = {"decoder": 0.12, "moe": 0.30}

@@ -126,3 +126,18 @@ def test_adapters_of_a_network_that_is_not_known_are_stated():
     with pytest.raises(UsageError, match="trainable_params: is missing"):
         job_from_text(own)
     assert job_from_text(own + "trainable_params: 23M\n").trainable_parameters == 23e6
+
+
+@pytest.mark.parametrize(("at_once", "padded"), [(1, 289), (2, 369), (4, 445), (8, 524)])
+def test_micro_batches_are_as_long_as_their_longest_example(at_once, padded):
+    """Orca-Math of Mistral 7B: tokens of an example in micro-batches (fms-acceleration, 2024)."""
+    text = "schema: recommend.job/v1\nmodel: mistralai/Mistral-7B-v0.1\nbatch: 8\nsamples: 8000\n"
+    text += "tokens_per_example: 289\n"
+    packed = job_from_text(text + f"micro_batch: {at_once}\n")
+    found = job_from_text(text + f"micro_batch: {at_once}\nmax_seq_len: 4096\n")
+    assert found.flop_per_sample / packed.flop_per_sample == pytest.approx(padded / 289, rel=0.07)
+    assert any("padded" in each for each in found.remarks) is (at_once > 1)
+    short = job_from_text(text + f"micro_batch: {at_once}\nmax_seq_len: 300\n")
+    assert short.flop_per_sample <= 300 / 289 * packed.flop_per_sample
+    recipe = job_from_text(text + f"micro_batch: {at_once}\nmax_seq_len: 4096\nstack: nemo\n")
+    assert recipe.flop_per_sample == packed.flop_per_sample

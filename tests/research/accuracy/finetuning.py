@@ -1,6 +1,6 @@
 """Fine-tuning as most people do it: small micro-batches, adapters, 4-bit weights, one machine.
 
-`data/finetuning.csv` holds 243 steps that tools and laboratories published with their micro-batch
+`data/finetuning.csv` holds 267 steps that tools and laboratories published with their micro-batch
 (2023-09 to 2026-07). Rules: every row of a table with a network, GPU, method, micro-batch, tokens
 and time, on one machine, without offload to the host, with LoRA or all weights, on GPUs of the
 catalog. Left out are therefore tables that state a data set but not its tokens (ms-swift's, and
@@ -46,7 +46,7 @@ from tests.research.accuracy.tables import table
 from tests.research.fits.held_out import conformal, without
 from tests.shipped import snapshot
 
-CONSTANTS = ("gathered_launch_s", "quantized_bytes")
+CONSTANTS = ("gathered_launch_s", "quantized_bytes")  # of adapters; of full training the first
 FACTORS = np.geomspace(0.25, 4.0, 97)  # of a shipped constant that are tried
 ROUNDS = 8  # of one constant after the other
 ROOM = 3.0  # times the memory: micro-batches are known to have fitted
@@ -71,10 +71,9 @@ class Tuning:
 
 
 def scaled_prior(prior: Prior, factors: Floats) -> Prior:
-    """A prior with other constants of fine-tuning; those of full training stay."""
-    values = zip(CONSTANTS, factors, strict=True)
-    changed = {name: getattr(prior, name) * float(factor) for name, factor in values}
-    return replace(prior, **changed) if prior.adapters else prior
+    """A prior with other constants of fine-tuning: two of adapters, and one of full training."""
+    values = zip(CONSTANTS, factors[:2] if prior.adapters else (factors[2], 1.0), strict=True)
+    return replace(prior, **{name: getattr(prior, name) * float(by) for name, by in values})
 
 
 @cache
@@ -125,14 +124,14 @@ def _machine(row: Mapping[str, str]) -> InstanceType:
 
 
 def fitted(runs: Sequence[Tuning]) -> Floats:
-    """The factors on the shipped constants with the least error in ln of adapters' steps.
+    """The factors on the shipped constants with the least error in ln of steps.
 
-    A source weighs the square root of its runs. Steps are linear in the constants but for what
-    hides communication, so each is predicted once with and once without one.
+    A source weighs the square root of its runs. Steps of adapters are linear in the constants but
+    for what hides communication, so each is predicted once with and once without one.
     """
     used = [run for run in runs if run.job.method != "full"]
-    base = np.array([run.predicted_s(np.zeros(2)) for run in used])
-    parts = np.array([[run.predicted_s(one) for run in used] for one in np.eye(2)]) - base
+    base = np.array([run.predicted_s(np.zeros(3)) for run in used])
+    parts = np.array([[run.predicted_s(one) for run in used] for one in np.eye(3)[:2]]) - base
     took, weight = np.array([run.seconds for run in used]), _weights(used)
     factors = np.ones(2)
     for _ in range(ROUNDS):
@@ -141,7 +140,22 @@ def fitted(runs: Sequence[Tuning]) -> Floats:
             tried[:, at] = FACTORS
             missed = np.abs(np.log((base + tried @ parts) / took)) @ weight
             factors = tried[int(missed.argmin())]
-    return factors
+    return np.append(factors, _fitted_full([run for run in runs if run.job.method == "full"]))
+
+
+def _fitted_full(runs: Sequence[Tuning]) -> float:
+    """The same of the one constant of sharded full training, which arithmetic may hide."""
+    steps = full_steps()
+    missed = np.abs([np.log(steps[run.label, run.seconds] / run.seconds) for run in runs])
+    return float(FACTORS[int((_weights(runs) @ missed).argmin())])
+
+
+@cache
+def full_steps() -> Mapping[tuple[str, float], Floats]:
+    """Predicted steps of full training by what is predicted, with each factor that is tried."""
+    runs = [run for run in tunings() if run.job.method == "full"]
+    each = [np.append(np.ones(2), factor) for factor in FACTORS]
+    return {(r.label, r.seconds): np.array([r.predicted_s(at) for at in each]) for r in runs}
 
 
 def _weights(runs: Sequence[Tuning]) -> Floats:
