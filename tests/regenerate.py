@@ -15,8 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # of `tests`, after what is installed
 
-from recommender.plan import published_runs  # noqa: E402
-from recommender.plan.accuracy import TABLE, Finding  # noqa: E402
+from recommender.plan.accuracy import RUNS_TABLE, TABLE, Finding  # noqa: E402
 from tests.research.accuracy.committed import findings_text, runs_text  # noqa: E402
 from tests.research.accuracy.run_table import predicted_runs  # noqa: E402
 from tests.research.accuracy.studies import STUDIES  # noqa: E402
@@ -129,7 +128,7 @@ def _row(each: Finding) -> tuple[str, ...]:
 
 if __name__ == "__main__":
     runs = runs_text(predicted_runs())
-    (ROOT / "recommender" / "plan" / published_runs.TABLE).write_text(runs, "utf-8")
+    (ROOT / "recommender" / "plan" / RUNS_TABLE).write_text(runs, "utf-8")
     for each in PAGES:
         each.write_text(page(each), "utf-8")
     if os.environ.get("RECOMMEND_REFERENCE_DATA"):

@@ -1,7 +1,7 @@
 """Quotas of an account as rows of the plan space, and under the provider's own names."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from recommender.errors import refuse_all
 from recommender.market.account_quotas import OVER, quota_names, quota_use
 from recommender.market.offer_facts import Facts, Pool
 from recommender.plan.limits import OTHERS, QuotaLimit
+from recommender.plan.plan import Need
 from recommender.text import unknown
+
+Rented = tuple[InstanceType, str, str, int]  # market, region, and how many run at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +143,44 @@ def users_quota(facts: Facts, t: InstanceType, market: str, region: str, unit: s
     most = facts.quotas.of(t, market, region)
     uses = ((each.amount, quota_use(t, each.unit)) for each in most)
     return min((amount / use * quota_use(t, unit) for amount, use in uses if use), default=None)
+
+
+def rented_of(facts: Facts, pools: Sequence[Pool], counts: Sequence[int]) -> list[Rented]:
+    """The machines of a cluster, in each region of their failover lists."""
+    return [
+        (pool.type, quota_market(facts, pool), region, count)
+        for pool, count in zip(pools, counts, strict=True)
+        for region in regions_of(facts, pool)
+    ]
+
+
+def needs_of(
+    facts: Facts, cluster: Iterable[Rented], fallback: Iterable[Rented]
+) -> tuple[Need, ...]:
+    """What the cluster needs, and what its fallback needs in addition.
+
+    Machines of the same quota and region add up; the fallback replaces the cluster.
+    """
+    now = _needs(facts, cluster, False)
+    held = {(need.name, need.region): need.amount for need in now}
+    later = _needs(facts, fallback, True)
+    return (*now, *(n for n in later if n.amount > held.get((n.name, n.region), 0.0)))
+
+
+def _needs(facts: Facts, rented: Iterable[Rented], fallback: bool) -> list[Need]:
+    found: dict[tuple[str, str], Need] = {}
+    for machine, market, region, count in rented:
+        quota = facts.quotas.quota(machine, market)
+        if quota is None:
+            continue
+        before = found.get((quota.name, region))
+        found[quota.name, region] = Need(
+            name=quota.name,
+            amount=count * quota_use(machine, quota.unit) + (before.amount if before else 0.0),
+            unit=quota.unit,
+            region=region,
+            new_accounts=quota.default_new,
+            yours=users_quota(facts, machine, market, region, quota.unit),
+            fallback=fallback,
+        )
+    return list(found.values())

@@ -1,13 +1,14 @@
-"""Errors of the models on published measurements: their data types, and the committed table."""
+"""Errors of the models on published measurements, and well-known runs, as they are committed."""
 
 import csv
 import math
 from importlib.resources import files
 from typing import Literal
 
+from recommender.arrays import Z_90
 from recommender.catalogs.frozen import dataclass
 
-TABLE = "accuracy.csv"
+TABLE, RUNS_TABLE = "accuracy.csv", "published_runs.csv"
 Unit = Literal["%", "share", "nats"]  # of the figures of a score
 
 NEAR = (0.75, 1.33)  # predicted over measured
@@ -127,3 +128,45 @@ def _finding(row: dict[str, str]) -> Finding:
         source=row["source"],
         score=score,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRun:
+    """A run that its authors describe, and what is predicted for it."""
+
+    run: str
+    gpu: str
+    gpus: int
+    published_gpu_hours: float
+    predicted_gpu_hours: float
+    sd: float  # of ln(true / predicted)
+    source: str
+
+    @property
+    def ratio(self) -> float:
+        """Predicted over published."""
+        return self.predicted_gpu_hours / self.published_gpu_hours
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The GPU-hours of nine runs in ten, as predicted."""
+        factor = math.exp(Z_90 * self.sd)
+        return self.predicted_gpu_hours / factor, self.predicted_gpu_hours * factor
+
+    @property
+    def in_span(self) -> bool:
+        """Whether the published hours are in it."""
+        low, high = self.span
+        return low <= self.published_gpu_hours <= high
+
+
+def published_runs() -> tuple[PublishedRun, ...]:
+    """The runs as last predicted by `tests/research/accuracy`; a test keeps them equal to it."""
+    text = files("recommender.plan").joinpath(RUNS_TABLE).read_text("utf-8")
+    return tuple(
+        PublishedRun(
+            row["run"], row["gpu"], int(row["gpus"]), float(row["published_gpu_hours"]),
+            float(row["predicted_gpu_hours"]), float(row["sd"]), row["source"],
+        )
+        for row in csv.DictReader(text.splitlines())
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.registry import is_confidential
 from recommender.market.contract import terms_of
 from recommender.market.offer_facts import Pool
+from recommender.market.quota_rows import needs_of, rented_of
 from recommender.optimize.candidate import Candidate
 from recommender.optimize.chance import sure_chances
 from recommender.optimize.evaluate import (
@@ -54,7 +55,6 @@ from recommender.planner.plan_notes import (
     servers_note,
 )
 from recommender.planner.problem import PRINTED, Problem
-from recommender.planner.quota_needs import needs_of, rented_of
 from recommender.risk.monte_carlo import simulate_paths, simulate_with_known_speed
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.risk.policy import has_thresholds

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from rich.table import Table
 
-from recommender.plan.accuracy import SPANS, Finding, Score
-from recommender.plan.published_runs import PublishedRun
+from recommender.plan.accuracy import SPANS, Finding, PublishedRun, Score
 from recommender.report.formatting import large
 from recommender.report.json_output import picked
 from recommender.report.layout import BLANK, FAINT, STRONG, Block, add_row, inset, sheet, text

@@ -29,7 +29,7 @@ def accuracy(
     recommend accuracy cmdare
     recommend accuracy runs
     """
-    from recommender.plan.published_runs import published_runs
+    from recommender.plan.accuracy import published_runs
     from recommender.report.accuracy import accuracy_page
 
     keys = [word for word in studies or () if word.lower() != RUNS]

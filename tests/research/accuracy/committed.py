@@ -4,8 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from recommender.plan.accuracy import Finding
-from recommender.plan.published_runs import PublishedRun
+from recommender.plan.accuracy import Finding, PublishedRun
 
 FINDING = (
     *("key", "subject", "split", "published", "source"),

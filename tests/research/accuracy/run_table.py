@@ -1,6 +1,6 @@
 """The runs of `runs-whole` one by one, as `recommend accuracy runs` prints them."""
 
-from recommender.plan.published_runs import PublishedRun
+from recommender.plan.accuracy import PublishedRun
 from tests.research.accuracy.tables import table
 from tests.research.accuracy.whole_runs import held
 

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from recommender.plan.accuracy import committed_findings
-from recommender.plan.published_runs import published_runs
+from recommender.plan.accuracy import committed_findings, published_runs
 from tests.research.accuracy.run_table import predicted_runs
 
 
