@@ -22,11 +22,10 @@ from recommender.export.header import (
     yours_words,
 )
 from recommender.export.launchers import RankVariables
-from recommender.export.quoting import scalar
+from recommender.export.quoting import scalar, sequence
 from recommender.export.start import DSTACK_FILES, SECRETS, start_line
 from recommender.export.templates import part
 from recommender.export.train_command import repeated_lines, variables
-from recommender.export.yaml_text import sequence
 from recommender.performance.checkpoint import VOLUME_BYTES_PER_S
 from recommender.plan.as_run import WITH_VOLUMES
 from recommender.text import duration

@@ -7,6 +7,7 @@ left in: control characters, U+0085 and U+2028 as well, are written as escapes.
 import json
 import re
 import shlex
+from collections.abc import Sequence
 
 import yaml
 
@@ -38,6 +39,16 @@ def scalar(value: str | int | float | bool) -> str:
     if has_control(value):
         return _escaped(value, _DOUBLE)
     return "'" + value.replace("'", "''") + "'"
+
+
+def inline(values: dict[str, str | int | float | bool]) -> str:
+    """A small mapping of YAML on one line."""
+    return "{" + ", ".join(f"{key}: {scalar(value)}" for key, value in values.items()) + "}"
+
+
+def sequence(values: Sequence[str]) -> str:
+    """A list of words of YAML on one line."""
+    return "[" + ", ".join(scalar(value) for value in values) + "]"
 
 
 def hcl(text: str) -> str:

@@ -37,11 +37,11 @@ from recommender.export.header import (
     yours_words,
 )
 from recommender.export.launchers import RankVariables
+from recommender.export.quoting import inline, scalar
 from recommender.export.start import SECRETS, bucket_keys, bucket_names, sky_name, start_line
 from recommender.export.templates import ROOT, part
 from recommender.export.train_command import variables
 from recommender.export.watch_script import Steps, watch_script
-from recommender.export.yaml_text import environment, inline
 from recommender.plan.as_run import LIST_ENDS_ON_DEMAND, NO_SWITCH
 from recommender.plan.plan import Machines
 from recommender.plan.sky_clouds import CLUSTERS, CONTROLLER, DISKS, SPOT, lacks
@@ -269,6 +269,7 @@ def _text(
     entries: list[str],
 ) -> str:  # fmt: skip
     tier = ("disk_tier: high  # checkpoints are written to it",) if _has_fast_disk(run) else ()
+    stated = variables(run, f"{ROOT}/{run.name}")
     lines = part(
         "sky.yaml",
         "job",
@@ -279,7 +280,7 @@ def _text(
         DISK_TIER=tier,
         ORDER=order,
         ENTRIES=entries,
-        VARIABLES=environment(variables(run, f"{ROOT}/{run.name}")),
+        VARIABLES=[f"{each.name}: {scalar(each.value)}  # {each.meaning}" for each in stated],
         BUCKET=[f"{name}: null" for name in bucket_names(run.machines)],
         SECRETS_GIVEN=[f'{name}: ""' for name in _secrets(run)],
         INSTALL=part("train.sh", "install"),
