@@ -4,24 +4,10 @@ import json
 from typing import Any
 
 from recommender.inputs.units import PROVIDERS
-from recommender.job.preset_files import presets
-from recommender.plan.limits import ACCOUNTS, MARKETS
+from recommender.plan.limits import MARKETS
 from recommender.plan.version import __version__
 from recommender.report.json_output import FRONTIER_SCHEMA, PLAN_SCHEMA, schema_text
-from recommender.serve.question import (
-    AMOUNTS,
-    FAMILY,
-    MAX_MACHINES,
-    MAX_NAMES,
-    NAME,
-    NAMES,
-    NUMBERS,
-    OBJECTIVES,
-    QUOTA,
-    SETTINGS,
-    TIMING,
-    WORDS,
-)
+from recommender.serve import question
 
 Schema = dict[str, Any]
 _TEXT = {"type": "string"}
@@ -53,61 +39,9 @@ def document() -> Schema:
                                      "parameters": _filters()}},
             "/healthz": {"get": _read_path("Whether the server answers.", _object(status=_TEXT))},
         },
-        "components": {"schemas": {"Question": question(), "Output": _moved(answers),
+        "components": {"schemas": {"Question": question.schema(), "Output": _moved(answers),
                                    **_moved(answers["$defs"])}},
     }  # fmt: skip
-
-
-def question() -> Schema:
-    """The body of a question."""
-    numbers = {
-        name: {"type": ["number", "null"], "minimum": least, "maximum": most}
-        for name, (least, most) in NUMBERS.items()
-    }
-    machines = {"type": "integer", "minimum": 1, "maximum": MAX_MACHINES}
-    names = {
-        "type": "array",
-        "maxItems": MAX_NAMES,
-        "items": {"type": "string", "pattern": f"^{NAME.pattern}$"},
-    }
-    providers = {**names, "items": {"enum": list(PROVIDERS)}}
-    limits = _closed(**numbers, max_machines=machines, objective={"enum": list(OBJECTIVES)})
-    choice = _closed(
-        providers=providers,
-        **{name: {"enum": list(known)} for name, known in WORDS.items()},
-        **dict.fromkeys(NAMES, names),
-    )
-    stated = {**machines, "type": ["integer", "null"]}
-    job = {"anyOf": [{"enum": list(presets())}, _own_job()]}
-    timings = {**names, "items": {"type": "string", "pattern": f"^{TIMING.pattern}$"}}
-    quotas = {"anyOf": [{"enum": list(ACCOUNTS.values())}, {**names, "items": _quota()}]}
-    body = _closed(job=job, limits=limits, choice=choice, machines=stated, measured=timings,
-                   quotas=quotas)  # fmt: skip
-    return {**body, "required": ["job"]}
-
-
-def _own_job() -> Schema:
-    """A known model, and how much of what is trained on."""
-    numbers = {
-        name: {"type": "number", "minimum": least, "maximum": most}
-        for name, (least, most) in AMOUNTS.items()
-    }
-    words = {name: {"enum": list(known)} for name, known in SETTINGS.items()}
-    needed = [{"required": ["examples"]}, {"required": ["tokens"]}]
-    return {**_closed(**words, **numbers), "required": ["model"], "anyOf": needed}
-
-
-def _quota() -> Schema:
-    """How much of a family an account may run; without a region in every one."""
-    fields: Schema = {name: {"enum": list(known)} for name, known in QUOTA.items()}
-    fields["family"] = {"type": "string", "pattern": f"^{FAMILY.pattern}$"}
-    fields["region"] = {"type": "string", "pattern": f"^{NAME.pattern}$"}
-    fields["amount"] = {"type": "number", "minimum": 0.0, "maximum": 1e7}
-    return {**_closed(**fields), "required": ["provider", "family", "amount"]}
-
-
-def _closed(**properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _object(**properties: Schema) -> Schema:

@@ -5,8 +5,9 @@ is reported at once, under the name of its field.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Literal
 
 from recommender.catalogs.frozen import dataclass
@@ -30,7 +31,6 @@ from recommender.plan.limits import (
 from recommender.text import nearest, shown
 
 Kind = Literal["plan", "frontier", "report"]  # of answer
-FIELDS = ("job", "limits", "choice", "machines", "measured", "quotas")
 MAX_MACHINES = 64
 MOST_LISTED = 30  # values that an error lists
 MAX_NAMES = 20  # regions, types or names to leave out
@@ -90,78 +90,170 @@ class Question:
     account: str = ""  # "default-new", "granted": instead of quotas
 
 
+Schema = dict[str, Any]
+
+
+def _closed(properties: Mapping[str, Schema], *required: str) -> Schema:
+    needed = {"required": list(required)} if required else {}
+    return {"type": "object", "properties": properties, "additionalProperties": False, **needed}
+
+
+def _numbers(bounds: Mapping[str, tuple[float, float]], kind: str | list[str]) -> dict[str, Schema]:
+    return {n: {"type": kind, "minimum": a, "maximum": b} for n, (a, b) in bounds.items()}
+
+
+def _words(known: Mapping[str, Iterable[str]]) -> dict[str, Schema]:
+    return {name: {"enum": list(words)} for name, words in known.items()}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "maxItems": MAX_NAMES, "items": items}
+
+
+def _text(pattern: re.Pattern[str]) -> Schema:
+    return {"type": "string", "pattern": f"^{pattern.pattern}$"}
+
+
+@cache
+def schema() -> Schema:
+    """The body of a question as JSON Schema: what is checked is what is described."""
+    machines = {"type": "integer", "minimum": 1, "maximum": MAX_MACHINES}
+    names = _list(_text(NAME))
+    limits = _numbers(NUMBERS, ["number", "null"]) | {"max_machines": machines}
+    choice = {"providers": _list({"enum": list(PROVIDERS)}), **_words(WORDS)}
+    own = _closed(_words(SETTINGS) | _numbers(AMOUNTS, "number"), "model")
+    own["anyOf"] = [{"required": ["examples"]}, {"required": ["tokens"]}]
+    amount = {"type": "number", "minimum": 0.0, "maximum": 1e7}
+    more = {"family": _text(FAMILY), "region": _text(NAME), "amount": amount}
+    quota = _closed(_words(QUOTA) | more, "provider", "family", "amount")
+    fields: dict[str, Schema] = {
+        "job": {"anyOf": [{"enum": list(presets())}, own]},
+        "limits": _closed(limits | _words({"objective": OBJECTIVES})),
+        "choice": _closed(choice | dict.fromkeys(NAMES, names)),
+        "machines": {**machines, "type": ["integer", "null"]},
+        "measured": _list(_text(TIMING)),
+        "quotas": {"anyOf": [{"enum": list(ACCOUNTS.values())}, _list(quota)]},
+    }
+    return _closed(fields, "job")
+
+
+def _problems(value: Any, kind: Schema, name: str) -> Iterator[str]:
+    """What is wrong with a value of a schema, under its name."""
+    if "anyOf" in kind and "properties" not in kind:  # a word, or what it stands for
+        word, other = kind["anyOf"]
+        kind = other if isinstance(value, (dict, list)) else word
+    if "enum" in kind:
+        yield from _none_of(value, name, kind["enum"])
+    elif "properties" in kind:
+        yield from _of_object(value, kind, name)
+    elif "items" in kind:
+        if not isinstance(value, list) or len(value) > MAX_NAMES:
+            yield f"{name}: write a list of at most {MAX_NAMES}"
+        else:
+            for i, each in enumerate(value):
+                yield from _problems(each, kind["items"], f"{name}[{i}]")
+    elif "pattern" in kind:
+        if not (isinstance(value, str) and re.fullmatch(kind["pattern"], value)):
+            yield f"{name}: '{shown(value)}' is not of the form asked for"
+    elif not (value is None and "null" in kind["type"]):
+        yield from _no_number(value, kind, name)
+
+
+def _of_object(value: Any, kind: Schema, name: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{name}: write an object"
+        return
+    known = kind["properties"]
+    for key in value:
+        if key not in known:
+            yield f"{name}: unknown field '{shown(key)}'; known: {', '.join(known)}"
+    needed = [[key] for key in kind.get("required", ())]
+    needed += [[key for each in kind.get("anyOf", ()) for key in each["required"]]]
+    for keys in filter(None, needed):
+        if not set(keys) & set(value):
+            yield f"{name}: state {' or '.join(keys)}"
+    inside = "" if name in ("the body", "limits", "choice") else f"{name}."
+    for key in known:
+        if key in value:
+            yield from _problems(value[key], known[key], f"{inside}{key}")
+
+
+def _none_of(value: Any, name: str, known: Sequence[str]) -> Iterator[str]:
+    if isinstance(value, str) and value in known:
+        return
+    many = len(known) > MOST_LISTED
+    near = nearest(f"{value}", known) if many else ""
+    meant = f"; did you mean {near}?" if near else ""
+    yield (
+        f"{name}: '{shown(value)}' is none of {', '.join(known[:MOST_LISTED])}"
+        f"{', …' if many else ''}{meant}"
+    )
+
+
+def _no_number(value: Any, kind: Schema, name: str) -> Iterator[str]:
+    least, most, whole = kind["minimum"], kind["maximum"], "integer" in kind["type"]
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    # 3.0 is whole in JSON; a number may have too many digits for a float.
+    if not number or not (value in range(least, most + 1) if whole else least <= value <= most):
+        kind_words = "a whole number" if whole else "a number"
+        yield f"{name}: write {kind_words} from {least:g} to {most:,.10g}"
+
+
 def question_of(body: Any) -> Question:
     """A question of decoded JSON.
 
     Raises:
         UsageError: with every mistake found.
     """
-    problems: list[str] = []
-    fields = _mapping(body, "the body", FIELDS, problems)
-    limits = _mapping(fields.get("limits", {}), "limits",
-                      (*NUMBERS, "max_machines", "objective"), problems)  # fmt: skip
-    choice = _mapping(fields.get("choice", {}), "choice",
-                      ("providers", *WORDS, *NAMES), problems)  # fmt: skip
-    own = isinstance(fields.get("job"), dict)
-    job = "" if own else _one_of(fields.get("job"), "job", presets(), problems)
-    stated_job = _own_job(fields["job"], problems) if own else ()
-    found = _limits(limits, problems), _choice(choice, problems)
-    stated = fields.get("machines")
-    machines = 0 if stated is None else _whole(stated, "machines", problems)
-    measured = _list(fields.get("measured", []), "measured", problems, TIMING)
-    account, quotas = _quotas(fields.get("quotas", []), problems)
+    problems = tuple(_problems(body, schema(), "the body"))
     if problems:
         raise UsageError(*problems)
-    limited = replace(found[1], quotas=quotas, quotas_known=bool(quotas or account))
-    return Question(job, found[0], limited, machines, stated_job, measured, account)
+    job, quotas = body["job"], body.get("quotas", [])
+    account = quotas if isinstance(quotas, str) else ""
+    listed = () if account else tuple(map(_quota, quotas))
+    choice = replace(
+        _choice(body.get("choice", {})), quotas=listed, quotas_known=bool(listed or account)
+    )
+    return Question(
+        job="" if isinstance(job, dict) else job,
+        limits=_limits(body.get("limits", {})),
+        choice=choice,
+        machines=int(body.get("machines") or 0),
+        own=_own(job) if isinstance(job, dict) else (),
+        measured=tuple(dict.fromkeys(body.get("measured", ()))),
+        account=account,
+    )
 
 
-def _own_job(given: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
+def _own(job: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """One's own job as the flags of the command line: a known model, and how much of what."""
-    fields = _mapping(given, "job", (*SETTINGS, *AMOUNTS), problems)
-    words = [
-        (name, _one_of(fields[name], f"job.{name}", known, problems))
-        for name, known in SETTINGS.items()
-        if name in fields
-    ]
-    numbers = [
-        (name, f"{_number(fields[name], f'job.{name}', *bounds, problems):.15g}")
-        for name, bounds in AMOUNTS.items()
-        if name in fields
-    ]
-    if "model" not in fields:
-        problems.append("job: state its model")
-    if not {"examples", "tokens"} & set(fields):
-        problems.append("job: state examples or tokens")
-    return (*words, *numbers)
+    words = ((name, job[name]) for name in SETTINGS if name in job)
+    return (*words, *((name, f"{job[name]:.15g}") for name in AMOUNTS if name in job))
 
 
-def _quotas(given: Any, problems: list[str]) -> tuple[str, tuple[QuotaLimit, ...]]:
-    """A word that stands for an account's quotas, or a list of them."""
-    if isinstance(given, str):
-        return _one_of(given, "quotas", tuple(ACCOUNTS.values()), problems), ()
-    if not isinstance(given, list) or len(given) > MAX_NAMES:
-        problems.append(f"quotas: write a list of at most {MAX_NAMES}, or default-new or granted")
-        return "", ()
-    return "", tuple(_quota(each, f"quotas[{i}]", problems) for i, each in enumerate(given))
+def _limits(given: Mapping[str, Any]) -> Limits:
+    numbers = {name: float(given[name]) for name in NUMBERS if given.get(name) is not None}
+    most, objective = int(given.get("max_machines", 16)), given.get("objective", "auto")
+    return Limits(**numbers, max_machines=most, objective=objective)
 
 
-def _quota(given: Any, name: str, problems: list[str]) -> QuotaLimit:
-    fields = _mapping(given, name, ("family", "amount", "region", *QUOTA), problems)
-    provider = _one_of(fields.get("provider"), f"{name}.provider", QUOTA["provider"], problems)
-    usual = {
-        "market": "any",
-        "unit": CLOUDS[provider].quota_unit if provider in CLOUDS else "machine",
-    }
-    words = {
-        key: _one_of(fields.get(key, default), f"{name}.{key}", QUOTA[key], problems)
-        for key, default in usual.items()
-    }
-    (family,) = _list([fields.get("family")], f"{name}.family", problems, FAMILY) or ("",)
-    regions = [fields["region"]] if "region" in fields else []
-    region = "".join(_list(regions, f"{name}.region", problems))
-    amount = _number(fields.get("amount"), f"{name}.amount", 0.0, 1e7, problems)
-    return QuotaLimit(provider, family, region=region, amount=amount, **words)  # type: ignore[arg-type]
+def _choice(given: Mapping[str, Any]) -> Choice:
+    lists = {name: tuple(dict.fromkeys(given.get(name, ()))) for name in ("providers", *NAMES)}
+    stated: dict[str, Any] = {name: given[name] for name in WORDS if name in given} | lists
+    return Choice(**stated)
+
+
+def _quota(given: Mapping[str, Any]) -> QuotaLimit:
+    provider = given["provider"]
+    unit = CLOUDS[provider].quota_unit if provider in CLOUDS else "machine"
+    return QuotaLimit(
+        provider,
+        given["family"],
+        market=given.get("market", "any"),
+        region=given.get("region", ""),
+        unit=given.get("unit", unit),
+        amount=float(given["amount"]),
+    )
 
 
 Reader = Callable[[str, Callable[[str, str], float]], float | None]
@@ -260,7 +352,7 @@ def filter_of(fields: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
         given[name] = value
     for name, known in (("provider", tuple(PROVIDERS)), ("market", tuple(sorted(MARKETS["any"])))):
         if name in given:
-            _one_of(given[name], name, known, problems)
+            problems.extend(_none_of(given[name], name, known))
     top = given.get("top", f"{most}")
     if re.fullmatch("[1-9][0-9]{0,2}|1000", top) is None:
         problems.append(f"top: write a whole number from 1 to {MAX_OFFERS}")
@@ -268,82 +360,3 @@ def filter_of(fields: Iterable[tuple[str, str]], most: int = 20) -> OfferFilter:
         raise UsageError(*problems)
     name, provider, region, market = (given.get(each, "") for each in FILTERS[:-1])
     return OfferFilter(name, provider, region, market, int(top))
-
-
-def _mapping(
-    value: Any, name: str, known: tuple[str, ...], problems: list[str]
-) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        problems.append(f"{name}: write an object")
-        return {}
-    problems.extend(
-        f"{name}: unknown field '{shown(key)}'; known: {', '.join(known)}"
-        for key in value
-        if key not in known
-    )
-    return value
-
-
-def _one_of(value: Any, name: str, known: tuple[str, ...], problems: list[str]) -> str:
-    if isinstance(value, str) and value in known:
-        return value
-    near = nearest(f"{value}", known) if len(known) > MOST_LISTED else ""
-    listed = (
-        f"{', '.join(known[:MOST_LISTED])}, …" if len(known) > MOST_LISTED else ", ".join(known)
-    )
-    meant = f"; did you mean {near}?" if near else ""
-    problems.append(f"{name}: '{shown(value)}' is none of {listed}{meant}")
-    return known[0]
-
-
-def _limits(given: Mapping[str, Any], problems: list[str]) -> Limits:
-    numbers = {
-        name: _number(given[name], name, *NUMBERS[name], problems)
-        for name in NUMBERS
-        if given.get(name) is not None
-    }
-    machines = _whole(given.get("max_machines", 16), "max_machines", problems)
-    objective = _one_of(given.get("objective", "auto"), "objective", OBJECTIVES, problems)
-    return Limits(**numbers, max_machines=machines, objective=objective)  # type: ignore[arg-type]
-
-
-def _whole(value: Any, name: str, problems: list[str]) -> int:
-    """A number of machines."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if number and value in range(1, MAX_MACHINES + 1):  # 3.0 is whole in JSON
-        return int(value)
-    problems.append(f"{name}: write a whole number from 1 to {MAX_MACHINES}")
-    return 1
-
-
-def _number(value: Any, name: str, least: float, most: float, problems: list[str]) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if number and least <= value <= most:  # no number of too many digits for a float
-        return float(value)
-    problems.append(f"{name}: write a number from {least:g} to {most:,.10g}")
-    return least
-
-
-def _choice(given: Mapping[str, Any], problems: list[str]) -> Choice:
-    words = {
-        name: _one_of(given[name], name, known, problems)
-        for name, known in WORDS.items()
-        if name in given
-    }
-    providers = _list(given.get("providers", []), "providers", problems)
-    for each in providers:
-        _one_of(each, "providers", tuple(PROVIDERS), problems)
-    names = {name: _list(given.get(name, []), name, problems) for name in NAMES}
-    return Choice(providers=providers, **names, **words)  # type: ignore[arg-type]
-
-
-def _list(
-    value: Any, name: str, problems: list[str], pattern: re.Pattern[str] = NAME
-) -> tuple[str, ...]:
-    """Distinct names in the order given."""
-    if not isinstance(value, list) or len(value) > MAX_NAMES:
-        problems.append(f"{name}: write a list of at most {MAX_NAMES} names")
-        return ()
-    wrong = [each for each in value if not (isinstance(each, str) and pattern.fullmatch(each))]
-    problems.extend(f"{name}: '{shown(each)}' is not of the form asked for" for each in wrong)
-    return () if wrong else tuple(dict.fromkeys(value))
