@@ -1,7 +1,10 @@
 """HTML as trees of elements: whatever is text is escaped when the tree is written."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import cache
+from importlib.resources import files
 from typing import TypeAlias
 from xml.etree import ElementTree
 
@@ -43,6 +46,32 @@ def _name(words: str) -> Element:
         broken += [element("wbr"), piece]
     fits = max(map(len, pieces)) <= MOST_UNBROKEN
     return element("span", *broken, class_="name" if fits else "name long")
+
+
+@cache
+def _parts() -> Mapping[str, Element]:
+    """The parts of `static/parts.html` by name, without the blanks between their tags."""
+    text = files(__package__).joinpath("static", "parts.html").read_text("utf-8")
+    found = ElementTree.fromstring(text)
+    for each in found.iter():
+        each.text, each.tail = _words(each.text), _words(each.tail)
+    return {each.attrib["name"]: each for each in found}
+
+
+def _words(text: str | None) -> str | None:
+    """Words of the file as they are shown: on one line, numbers with their units."""
+    text = re.sub(r"\s*\n\s*", " ", text or "")
+    return str(_unbroken(text)) if text.strip() else None
+
+
+def fragment(name: str, **slots: Iterable[Element]) -> list[Element]:
+    """A part of the page that is the same for all answers, but for its slots."""
+    made = deepcopy(_parts()[name])
+    for parent in list(made.iter()):
+        for i, child in reversed(list(enumerate(parent))):
+            if child.tag == "slot":
+                parent[i : i + 1] = list(slots[child.attrib["name"]])
+    return list(made)
 
 
 def extend(parent: Element, children: Iterable[Child]) -> None:

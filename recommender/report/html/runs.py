@@ -6,7 +6,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.answer import Answer
 from recommender.plan.report_data import Doing, Timeline
 from recommender.report import formatting as fmt
-from recommender.report.html.elements import Element, Sheet, element, figure, section
+from recommender.report.html.elements import Element, Sheet, figure, fragment, section
 from recommender.report.html.palette import (
     BLUE,
     GREEN,
@@ -57,28 +57,8 @@ def part(answer: Answer) -> list[Element]:
         "start-ups, restarts, lost work, waiting and fallback, with their interruptions."
     )
     sheet = _sheet(answer.report.timelines)
-    none = element(
-        "p", "Single runs are kept for the plans of the answer's table only.", id="no-timeline",
-        hidden="", class_="faint",
-    )  # fmt: skip
-    return [
-        section(
-            "runs-part",
-            "Three runs",
-            element(
-                "p",
-                "Of the simulated runs of ",
-                element("span", "", class_="chosen-name"),
-                ": the 5th, 50th and 95th percentile of time. Triangles are interruptions, fine "
-                "lines checkpoints where there is room for them. Where one run takes more than "
-                "five times as long as another, each has a time axis of its own.",
-                class_="needs-script",
-                hidden="",
-            ),
-            none,
-            figure("runs", alt, sheet.element()),
-        )
-    ]
+    picture = figure("runs", alt, sheet.element())
+    return [section("runs-part", "Three runs", *fragment("runs", picture=[picture]))]
 
 
 def _sheet(timelines: tuple[Timeline, ...]) -> Sheet:

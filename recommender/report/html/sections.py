@@ -15,8 +15,8 @@ from recommender.report.html.elements import (
     Element,
     Sheet,
     element,
-    figure,
     folded,
+    fragment,
     names,
     section,
 )
@@ -28,7 +28,6 @@ from recommender.report.short_refusal import headline as why_none
 from recommender.report.trio import faster_still, tie_line, why_it_leads
 
 DETAILED = 16  # plans of the table that are explained term by term
-_SHAPES = ("a plan of the table", "a baseline", "another simulated plan")
 _COLUMNS = ("plan", "machines", "cost USD", "time", "chance", "USD/h")
 
 
@@ -152,50 +151,8 @@ def frontier(
 
     `ask` states the question for the form that plans moved limits, on pages of a server.
     """
-    alt = (
-        "Cost against time of every simulated plan: a bar per plan for 5 to 95 % of its runs, the "
-        "chance to meet the limits as shade, limits as lines. The table below has the same figures."
-    )
-    picture = element("div", id="frontier", class_="chart", role="img", aria_label=alt)
-    return section(
-        "plans-part",
-        "Cost against time",
-        element(
-            "p",
-            "Move the limits: every simulated plan is counted again, run by run; nothing is "
-            "planned again. Plans keep their machines, and fallbacks start for the deadline that "
-            "they were planned for.",
-            class_="needs-script screen-only",
-            hidden="",
-        ),
-        _controls(),
-        element("div", element("p", "", id="verdict", aria_live="polite"), _reset(),
-                *_ask(ask), class_="verdict"),
-        element(
-            "p",
-            "Counted on the runs that the page holds: 2,048 of each of the answer's first eight "
-            "plans, 256 of each other.",
-            id="moved-note", class_="faint", hidden="",
-        ),
-        element("figure", picture, _key()),
-        _plan_table(answer, data),
-    )  # fmt: skip
-
-
-def _controls() -> Element:
-    made = [
-        _slider("deadline", "Deadline", "1000"),
-        _slider("budget", "Budget", "1000"),
-        _slider("confidence", "Required chance", "99", least="5"),
-    ]
-    return element("div", *made, class_="controls needs-script", hidden="")
-
-
-def _slider(name: str, title: str, most: str, least: str = "0") -> Element:
-    value = element("output", "", id=f"{name}-value", for_=name)
-    label = element("label", title, " ", value, for_=name)
-    slider = element("input", type="range", id=name, min=least, max=most, step="1")
-    return element("div", label, slider)
+    parts = fragment("frontier", ask=_ask(ask), table=[_plan_table(answer, data)])
+    return section("plans-part", "Cost against time", *parts)
 
 
 def _ask(stated: Mapping[str, str]) -> list[Element]:
@@ -212,50 +169,14 @@ def _ask(stated: Mapping[str, str]) -> list[Element]:
                     hidden="", class_="screen-only")]  # fmt: skip
 
 
-def _reset() -> Element:
-    return element("button", "reset", type="button", id="as-asked", hidden="")
-
-
-def _key() -> Element:
-    """What the marks are; the drawing of each mark says nothing to a screen reader."""
-    items = [element("li", _mark(words), words) for words in _SHAPES]
-    items.append(element("li", "bars: what 9 in 10 runs stay within"))
-    items.append(
-        element(
-            "li",
-            "the stronger the colour, the likelier all limits are met; hollow: not likely enough",
-        )
-    )
-    items.append(element("li", "line: no plan that meets the limits is cheaper and faster"))
-    return element("ul", *items, class_="key")
-
-
-def _mark(words: str) -> Element:
-    svg = element("svg", width="16", height="16", viewBox="0 0 16 16", aria_hidden="true",
-                  fill="currentColor")  # fmt: skip
-    if words == "a baseline":
-        svg.append(element("path", d="M8 1 15 8 8 15 1 8z"))
-    else:
-        svg.append(element("circle", cx="8", cy="8", r="6" if "table" in words else "2.5"))
-    return svg
-
-
 def _plan_table(answer: Answer, data: PageData) -> Element:
     """The plans that meet the requested limits; the script rewrites it."""
     rows = tuple(_plan_row(plan, answer) for plan in data.plans if plan.kind != "other")
     right, named = frozenset({2, 3, 4, 5}), frozenset({1})
     sheet = Sheet("Plans under these limits", _COLUMNS, rows, right, named)
-    every = element(
-        "label",
-        element("input", type="checkbox", id="every-plan"),
-        " every simulated plan, those that miss a limit last",
-        class_="needs-script every",
-        hidden="",
-    )
-    count = element("p", "", id="count", class_="faint", role="status")
     table = sheet.element(id="plans")
     table.set("class", "scroll tall")
-    return element("div", count, table, every)
+    return table
 
 
 def _plan_row(row: PlanRow, answer: Answer) -> tuple[str, ...]:
@@ -275,24 +196,8 @@ def _plan_row(row: PlanRow, answer: Answer) -> tuple[str, ...]:
 
 def distributions(answer: Answer) -> Element:
     """Cost and time of the chosen plan over its runs."""
-    chosen = element("span", "", class_="chosen-name")
-    costs = "How the cost of the chosen plan spreads over its simulated runs."
-    times = "How the time of the chosen plan spreads over its simulated runs."
-    return section(
-        "spread",
-        "How sure",
-        element("p", "Simulated runs of ", chosen, ", on logarithmic axes; orange lies beyond the "
-                "limit, and the outermost bars hold what lies further out. Choose another plan in "
-                "the table or the picture above.",
-                class_="needs-script", hidden=""),
-        element(
-            "div",
-            figure("costs", costs, caption="Cost"),
-            figure("times", times, caption="Time"),
-            class_="pair",
-        ),
-        *([folded("The figures as a table", _quantiles(answer).element())] if answer.plans else []),
-    )  # fmt: skip
+    tables = [folded("The figures as a table", _quantiles(answer).element())]
+    return section("spread", "How sure", *fragment("spread"), *(tables if answer.plans else []))
 
 
 def _quantiles(answer: Answer) -> Sheet:
@@ -314,17 +219,7 @@ def _quantiles(answer: Answer) -> Sheet:
 
 def breakdowns(answer: Answer, request: PlanRequest) -> Element:
     """Bars for time, step and bill of each plan, and every term of each as a table."""
-    return section(
-        "where",
-        "Time and money",
-        figure("time-parts", "Where the time of a usual run of each plan goes, as stacked bars.",
-               caption="Time of a usual run"),
-        figure("bill-parts", "The expected bill of each plan, as stacked bars.",
-               caption="Expected bill"),
-        figure("step-parts", "What one optimiser step of each plan waits for, as stacked bars.",
-               caption="One optimiser step"),
-        *_terms(answer, request),
-    )  # fmt: skip
+    return section("where", "Time and money", *fragment("where"), *_terms(answer, request))
 
 
 def _terms(answer: Answer, request: PlanRequest) -> Iterator[Element]:
