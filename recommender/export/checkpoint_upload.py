@@ -1,7 +1,7 @@
 """Checkpoints from a machine's disk to the bucket and back, by the tool that plans count with.
 
 A training writes to CHECKPOINT_DIR on the disk. Behind it, every machine uploads its part of each
-checkpoint (`recommender/performance/checkpoint_transfer.py`, which has the rates and the waits) and
+checkpoint (`recommender/performance/checkpoint.py`, which has the rates and the waits) and
 notes the newest that it has uploaded whole; the first one notes which of them all have. That is
 resumed from after an interruption: an upload that was cut off leaves one that is not noted.
 """
