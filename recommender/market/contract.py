@@ -12,14 +12,18 @@ def terms_of(facts: Facts, offer: Offer) -> Terms:
     t = facts.catalog.type_of(offer)
     rule = facts.terms(t, offer.market)
     cloud = CLOUDS.get(t.provider)
+
+    def fee(stated: float | None, item: str) -> float | None:
+        return facts.known_fee(t.provider, item) if stated is None else stated
+
     return Terms(
         minimum_s=rule.minimum_s,
         step_s=rule.step_s,
         maximum_s=rule.maximum_s,
         notice_s=rule.notice_s,
         upfront=rule.upfront,
-        egress_usd_per_gb=facts.egress_usd(t, offer.market),
-        disk_usd_per_gib_month=facts.disk_usd(t.provider, offer.market, t.instance_type),
+        egress_usd_per_gb=fee(rule.egress_usd_per_gb, "egress_internet_gb"),
+        disk_usd_per_gib_month=fee(rule.disk_usd_per_gib_month, "boot_disk_gib_month"),
         currency=rule.currency,
         countries=rule.countries or tuple(sorted(countries_of(offer.provider, offer.region))),
         one_host=t.network_basis == ONE_HOST,

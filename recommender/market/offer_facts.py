@@ -132,7 +132,11 @@ class Facts:
 
     def fee(self, provider: str, item: str) -> float:
         """A fee in USD; 0 for a provider without known fees, which the answer then states."""
-        return self._fees.get((provider, item), 0.0)
+        return self.known_fee(provider, item) or 0.0
+
+    def known_fee(self, provider: str, item: str) -> float | None:
+        """A fee in USD; None if it is not known."""
+        return self._fees.get((provider, item))
 
     def carried_sd(self, t: InstanceType, law: SpotClass) -> float:
         """Sd of the logit of availability if the law was transferred from other machines."""

@@ -28,8 +28,8 @@ class Terms:
     maximum_s: float | None  # longest rental; None: as long as wanted
     notice_s: float  # warning before an interruption
     upfront: bool  # paid in advance, whole
-    egress_usd_per_gb: float  # of what leaves the provider
-    disk_usd_per_gib_month: float
+    egress_usd_per_gb: float | None  # of what leaves the provider; None: not known, not counted
+    disk_usd_per_gib_month: float | None
     currency: str  # it charges in: "USD", or with what 1 USD was in it "EUR=0.88@2026-10-01"
     countries: tuple[str, ...]  # where it may be; empty: not known
     one_host: bool  # one box: no fleet of them can be rented

@@ -288,6 +288,7 @@ def _certainty(plan: Plan) -> list[Term]:
     estimate, known = plan.estimate, plan.evidence
     speed = "" if known is None else f", {known.speed}"
     price = "" if known is None else f", {known.price} ({known.price_age_days:.0f} days)"
+    drift = estimate.price_sigma if known is None else known.price_sd  # of list prices too
     terms = [
         ("all limits met", fmt.share(estimate.chance), ""),
         (
@@ -297,7 +298,7 @@ def _certainty(plan: Plan) -> list[Term]:
         ),
         *_on_demand(plan.on_demand),
         ("speed uncertainty", f"±{fmt.percent(estimate.speed_sigma)}", f"one sigma{speed}"),
-        ("price drift", f"±{fmt.percent(estimate.price_sigma)}", f"one sigma{price}"),
+        ("price drift", f"±{fmt.percent(drift)}", f"one sigma{price}"),
         ("work per dollar", f"{fmt.scientific(plan.flopp)} FLOP/USD", "at list price"),
     ]
     if plan.best_share is not None:

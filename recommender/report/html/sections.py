@@ -358,7 +358,7 @@ def _grades(answer: Answer) -> Iterator[tuple[str, ...]]:
         yield (
             f"plan {i}",
             f"{_SPEED[known.speed]} (±{fmt.percent(plan.estimate.speed_sigma)})",
-            f"{_PRICE[known.price]} (±{fmt.percent(plan.estimate.price_sigma)})",
+            f"{_PRICE[known.price]} (±{fmt.percent(known.price_sd)})",
             min(m.as_of[:10] for m in plan.machines),
             _law(known, spot),
         )

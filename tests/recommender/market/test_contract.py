@@ -237,5 +237,8 @@ def test_every_shipped_offer_has_the_whole_contract() -> None:
     assert found["vast", "on_demand"].one_host
     assert found["vast", "on_demand"].launcher == "vast"
     assert found["vultr", "on_demand"].egress_usd_per_gb == 0.01
+    assert found["seeweb", "on_demand"].egress_usd_per_gb is None
+    assert found["cloudrift", "on_demand"].egress_usd_per_gb == 0.0
+    assert found["ovh", "on_demand"].disk_usd_per_gib_month is None
     assert found["aws", "reserved_block"].upfront
     assert found["verda", "spot"].countries == ("FI", "IS")

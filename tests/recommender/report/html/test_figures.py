@@ -150,7 +150,7 @@ def _founded(doc: Json) -> Iterator[list[str]]:
         yield [
             f"plan {plan['rank']}",
             f"(±{fmt.percent(estimate['speed_sigma'])})",
-            f"(±{fmt.percent(estimate['price_sigma'])})",
+            f"(±{fmt.percent(known['price_sd'])})",
             min(m["as_of"][:10] for m in plan["machines"]),
             spot["as_of"] if spot else "no spot",
         ]
@@ -206,7 +206,7 @@ def _confidence(plan: Json) -> Iterator[list[str]]:
         yield ["available at once", fmt.percent(od["at_once"]), "of the time (assumed)"]
     yield ["speed uncertainty", f"±{fmt.percent(estimate['speed_sigma'])}",
            f"one sigma, {known['speed']}"]  # fmt: skip
-    yield ["price drift", f"±{fmt.percent(estimate['price_sigma'])}",
+    yield ["price drift", f"±{fmt.percent(known['price_sd'])}",
            f"one sigma, {known['price']} ({known['price_age_days']:.0f} days)"]  # fmt: skip
     yield ["work per dollar", f"{fmt.scientific(plan['flopp'])} FLOP/USD", "at list price"]
     if plan["best_share"] is not None:
