@@ -150,7 +150,7 @@ def _founded(doc: Json) -> Iterator[list[str]]:
         yield [
             f"plan {plan['rank']}",
             f"(±{fmt.percent(estimate['speed_sigma'])})",
-            f"(±{fmt.percent(known['price_sd'])})",
+            f"(±{fmt.percent(plan['evidence']['price_sd'])})",
             min(m["as_of"][:10] for m in plan["machines"]),
             spot["as_of"] if spot else "no spot",
         ]
