@@ -6,6 +6,7 @@ say nothing. What is stated and cannot be planned is recorded as unread, with wh
 
 import re
 from collections.abc import Callable, Sequence
+from math import inf, prod
 from typing import Any
 
 from recommender.inputs.training_configs.training_config import OFF, Keys, shortened
@@ -177,25 +178,6 @@ def lightning(keys: Keys, paths: Sequence[str]) -> str:
     return "ddp" if "ddp" in word else ""
 
 
-def product(keys: Keys, paths: Sequence[str]) -> int:
-    """Degrees of parallelism, multiplied; one that is not set is 1."""
-    found = 1
-    for path in paths:
-        found *= max(keys.whole(path), 1)
-    return found
-
-
-def count(keys: Keys, paths: Sequence[str]) -> int:
-    """GPUs of a machine × machines; 0 if the first is not a number."""
-    each, machines = (keys.whole(path) for path in paths)
-    return each * max(machines, 1)
-
-
-def total(keys: Keys, paths: Sequence[str]) -> int:
-    """Parts of one length, added up."""
-    return sum(keys.whole(path) for path in paths)
-
-
 def adapter(keys: Keys, paths: Sequence[str]) -> str:
     """axolotl's adapters."""
     word, quantised = keys.text(paths[0]).lower(), keys.flag(*paths[1:])
@@ -274,12 +256,6 @@ def trl_kind(keys: Keys, paths: Sequence[str]) -> str:
     return "dpo"
 
 
-def adv(keys: Keys, paths: Sequence[str]) -> str:
-    """verl's estimator of advantages: gae needs a critic."""
-    word = keys.text(*paths).lower().rpartition(".")[2]
-    return {"": "", "gae": "ppo"}.get(word, "grpo")
-
-
 def openrlhf(keys: Keys, paths: Sequence[str]) -> str:
     """OpenRLHF's modules: train_sft, train_dpo, train_rm, train_kto, train_ppo_ray."""
     module, estimator = keys.text(paths[0]).lower(), keys.text(*paths[1:]).lower()
@@ -326,20 +302,6 @@ def torchtune(keys: Keys, paths: Sequence[str]) -> str:
     return found[1] if found and not found[1].endswith(".model") else name
 
 
-def litgpt(keys: Keys, paths: Sequence[str]) -> str:
-    """A name, or the folder of a checkpoint: checkpoints/meta-llama/Llama-2-7b-hf."""
-    word = keys.text(*paths)
-    return word.removeprefix("checkpoints/")
-
-
-def restored(keys: Keys, paths: Sequence[str]) -> str:
-    """NeMo's own checkpoints are no names of the hub."""
-    word = keys.text(*paths)
-    if word:
-        keys.unread.append(f"restore_from_path: {word} is not a name of the Hugging Face hub")
-    return ""
-
-
 def data(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
     """The data sets, whose size no such file holds."""
     found: list[str] = []
@@ -380,12 +342,6 @@ def targets(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
     return (*named, *(each for each in words if each.lower() not in ("true", "false")))
 
 
-def ratio(keys: Keys, paths: Sequence[str]) -> float:
-    """A number over another, where both are stated."""
-    whole, part = (keys.number(path) for path in paths)
-    return whole / part if part else 0.0
-
-
 def frozen(keys: Keys, paths: Sequence[str]) -> tuple[str, ...]:
     """Parts that switches freeze."""
     return tuple(f"{path}: true" for path in paths if keys.flag(path))
@@ -414,16 +370,11 @@ def names(keys: Keys, paths: Sequence[str], wanted: str) -> str:
     return value if any(part in text for part in parts.split()) else ""
 
 
-def word(keys: Keys, paths: Sequence[str], wanted: str) -> str:
-    """A value if the text is a certain word: "1:ddp"; the word itself without a value."""
-    text, _, value = wanted.partition(":")
-    return (value or "1") if keys.text(*paths).lower() == text else ""
-
-
 def mapped(keys: Keys, paths: Sequence[str], wanted: str) -> str:
-    """A value for each of some words: "1:zero1|2:zero2|3:fsdp"."""
+    """A value for each of some words, * for any other: "1:zero1|2:zero2|*:fsdp"."""
     pairs = dict(each.split(":") for each in wanted.split("|"))
-    return pairs.get(keys.text(*paths).lower(), "")
+    text = keys.text(*paths).lower().rpartition(".")[2]
+    return pairs.get(text, pairs.get("*", "") if text else "")
 
 
 def usual(keys: Keys, paths: Sequence[str], value: str) -> float:
@@ -440,22 +391,31 @@ def is_on(keys: Keys, paths: Sequence[str], value: str) -> str:
     return value if any(each not in OFF[:6] and each != "0" for each in stated) else ""
 
 
+def _copies(keys: Keys, paths: Sequence[str]) -> list[int]:
+    """Degrees and numbers; one that is not set is 1."""
+    return [max(keys.whole(path), 1) for path in paths]
+
+
 READERS: dict[str, Reader] = {
     "text": lambda keys, paths: keys.text(*paths), "flag": lambda keys, paths: keys.flag(*paths),
-    "number": lambda keys, paths: keys.number(*paths), "sum": total,
+    "number": lambda keys, paths: keys.number(*paths),
     "whole": lambda keys, paths: keys.whole(*paths),
+    "sum": lambda keys, paths: sum(map(keys.whole, paths)),
+    "product": lambda keys, paths: prod(_copies(keys, paths)),
+    "count": lambda keys, paths: prod(_copies(keys, paths)) if keys.whole(paths[0]) else 0,
+    "ratio": lambda keys, paths: keys.number(paths[0]) / (keys.number(paths[1]) or inf),
     "lacks": lambda keys, paths: not keys.has(*paths),
     **{each.__name__: each for each in (
         optimizer, precision, switched_attention, megatron_attention, nemo_attention,
-        recomputation, megatron_recomputation, zero_file, zero_file_offload,
-        zero_offload, fsdp, fsdp_offload, lightning, product, count, adapter,
-        factory_method, peft_flags, peft, kind, factory_kind, trl_kind, adv, openrlhf,
-        engine, titan, torchtune, litgpt, restored, data, max_samples, classes, items, frozen,
-        targets, ratio,        freeze,     )},
+        recomputation, megatron_recomputation, zero_file, zero_file_offload, zero_offload, fsdp,
+        fsdp_offload, lightning, adapter, factory_method, peft_flags, peft, kind, factory_kind,
+        trl_kind, openrlhf, engine, titan, torchtune, data, max_samples, classes, items, frozen,
+        targets, freeze,
+    )},
 }  # fmt: skip
 WITH_A_WORD: dict[str, Callable[[Keys, Sequence[str], str], Any]] = {
-    "duration": duration, "names": names, "word": word, "usual": usual, "is": is_on,
-    "map": mapped,
+    "duration": duration, "names": names, "usual": usual, "is": is_on, "map": mapped,
+    "within": lambda keys, paths, folder: keys.text(*paths).removeprefix(folder),
     "both": lambda keys, paths, value: value if keys.flag(paths[1]) & keys.has(paths[0]) else "",
     "over": lambda keys, paths, value: value if keys.whole(*paths) > 1 else "",
     "unless": lambda keys, paths, value: "" if keys.flag(*paths) else value,
