@@ -149,22 +149,18 @@ _DATA = Question("data_at", "Where the data lie (such as aws:us-east-1,150GB)", 
 
 def questions(network: FoundNetwork) -> tuple[Question, ...]:
     """List the questions that the network alone does not answer."""
-    if not _of_words(network):
-        size = _pixels(network)
-        return (
-            Question("examples", "Examples in the data set", "100k"),
-            *((Question("image_size", "Side of an image in pixels", size),) if size else ()),
-            Question("epochs", "Epochs", "30"),
-            Question("batch", "Batch: examples per step, all GPUs together", "256"),
-            _SOFTWARE,
-            _DATA,
-        )
+    words, size = _of_words(network), _pixels(network)
+    method = Question(
+        "method", "Train all weights or adapters (full, lora, qlora)", _method(network)
+    )
+    side = Question("image_size", "Side of an image in pixels", size)
     return (
-        Question("method", "Train all weights or adapters (full, lora, qlora)", _method(network)),
-        Question("examples", "Examples in the data set", "50k"),
-        Question("tokens_per_example", "Tokens in a mean example", "600"),
-        Question("epochs", "Epochs", "3"),
-        Question("batch", "Batch: examples per step, all GPUs together", "64"),
+        *((method,) if words else ()),
+        Question("examples", "Examples in the data set", "50k" if words else "100k"),
+        *((Question("tokens_per_example", "Tokens in a mean example", "600"),) if words else ()),
+        *((side,) if size else ()),
+        Question("epochs", "Epochs", "3" if words else "30"),
+        Question("batch", "Batch: examples per step, all GPUs together", "64" if words else "256"),
         _SOFTWARE,
         _DATA,
     )
@@ -246,7 +242,7 @@ def draft_job(
     ]
     return Draft(
         lines=tuple(lines),
-        network=_in_words(found),
+        network=f"{found.name or 'a network of your own'}: {_size_in_words(found)}",
         assumed=(*_renamed(found), *assumed),
         unread=(*config.unread, *([found.network.note] if found.network.note else [])),
         unused=config.unused,
@@ -267,11 +263,6 @@ def _renamed(found: FoundNetwork) -> tuple[str, ...]:
     if found.sized:
         return (f"the network is not known, taken {found.source}: --model or --fetch",)
     return (f"{found.name} has the shape of {found.shape_of}: --model",) if found.shape_of else ()
-
-
-def _in_words(found: FoundNetwork) -> str:
-    name = found.name or "a network of your own"
-    return f"{name}: {_size_in_words(found)}"
 
 
 def _size_in_words(found: FoundNetwork) -> str:

@@ -17,6 +17,13 @@ _MEGATRON = {  # names of Megatron-LM and NeMo: those of config.json
     "q_lora_rank": "q_lora_rank", "kv_lora_rank": "kv_lora_rank", "qk_head_dim": "qk_nope_head_dim",
     "qk_pos_emb_head_dim": "qk_rope_head_dim", "v_head_dim": "v_head_dim",
 }  # fmt: skip
+_PICTURE = {
+    "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+    "num_attention_heads": "num_attention_heads", "ffn_hidden_size": "intermediate_size",
+    "patch_dim": "patch_size", "img_h": "image_size", "num_classes": "num_labels",
+}  # fmt: skip
+_NANOGPT = {"n_layer": "n_layer", "n_head": "n_head", "n_embd": "n_embd",
+            "vocab_size": "vocab_size", "block_size": "n_positions"}  # fmt: skip
 _WORDS = ("padded_vocab_size", "vocab_size", "override_vocab_size")
 _MPT = {
     "d_model": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
@@ -58,19 +65,17 @@ def nemo(keys: Keys, inside: str) -> Fields | None:
     return found
 
 
-def _picture(keys: Keys, inside: str) -> Fields | None:
-    found = {each: keys.whole(f"{inside}{each}") for each in ("hidden_size", "num_layers")}
+def _figures(keys: Keys, inside: str, names: dict[str, str]) -> Fields:
+    """The whole numbers that are stated, by config.json's names."""
+    found = {ours: keys.whole(f"{inside}{theirs}") for theirs, ours in names.items()}
+    return {name: value for name, value in found.items() if value}
+
+
+def _picture(keys: Keys, inside: str) -> Fields:
+    found = _figures(keys, inside, _PICTURE)
     keys.has(f"{inside}vision_pretraining_type", f"{inside}img_w")
-    return {
-        "model_type": "vit",
-        "hidden_size": found["hidden_size"],
-        "num_hidden_layers": found["num_layers"],
-        "num_attention_heads": keys.whole(f"{inside}num_attention_heads"),
-        "intermediate_size": keys.whole(f"{inside}ffn_hidden_size") or 4 * found["hidden_size"],
-        "patch_size": keys.whole(f"{inside}patch_dim") or 16,
-        "image_size": keys.whole(f"{inside}img_h") or 224,
-        "num_labels": keys.whole(f"{inside}num_classes"),
-    }
+    found.setdefault("intermediate_size", 4 * found.get("hidden_size", 0))
+    return {"model_type": "vit", "patch_size": 16, "image_size": 224, **found}
 
 
 def _unet(keys: Keys, inside: str) -> Fields:
@@ -143,11 +148,7 @@ def megatron(keys: Keys, inside: str) -> Fields | None:
         keys.unread.append("model: a hybrid of scans and attention, which is not read from "
                            "arguments; give --model")  # fmt: skip
         return None
-    found: Fields = {}
-    for theirs, ours in _MEGATRON.items():
-        value = keys.whole(f"{inside}{theirs}")
-        if value:
-            found[ours] = value
+    found = _figures(keys, inside, _MEGATRON)
     if not found.get("hidden_size") or not found.get("num_hidden_layers"):
         return None
     hidden = found["hidden_size"]
@@ -192,9 +193,8 @@ def _tied(keys: Keys, inside: str) -> bool:
 
 def mpt(keys: Keys, inside: str) -> Fields | None:
     """MosaicML's MPT in an llm-foundry file."""
-    stated = {ours: keys.whole(f"{inside}{theirs}") for theirs, ours in _MPT.items()}
-    found: Fields = {key: value for key, value in stated.items() if value}
-    if not stated["hidden_size"] or not stated["num_hidden_layers"]:
+    found = _figures(keys, inside, _MPT)
+    if not found.get("hidden_size") or not found.get("num_hidden_layers"):
         return None
     ratio = keys.whole(f"{inside}expansion_ratio") or 4
     found.setdefault("intermediate_size", ratio * found["hidden_size"])
@@ -209,10 +209,8 @@ def nanogpt(keys: Keys, inside: str) -> Fields | None:
     """nanoGPT's figures; GPT-2's 124M where a file leaves them out (train.py, read 2026-11)."""
     if keys.text("init_from").startswith("gpt2"):
         return None
-    layers, heads, width = (keys.whole(each) for each in ("n_layer", "n_head", "n_embd"))
-    return {"model_type": "gpt2", "n_layer": layers or 12, "n_head": heads or 12,
-            "n_embd": width or 768, "vocab_size": keys.whole("vocab_size") or 50_304,
-            "n_positions": keys.whole("block_size")}  # fmt: skip
+    usual = {"n_layer": 12, "n_head": 12, "n_embd": 768, "vocab_size": 50_304, "n_positions": 0}
+    return {"model_type": "gpt2", **usual, **_figures(keys, "", _NANOGPT)}
 
 
 def nanochat(keys: Keys, inside: str) -> Fields | None:
