@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 from math import inf, log
 from typing import Any
 
@@ -169,7 +170,7 @@ def find_relative(word: str) -> KnownModel | None:
         (own, model)
         for own, name in _shapes().items()
         if own[0] in parts and own[0].isalpha() and len(own[0]) > 2 and (model := _known_as(name))
-        if model.config.has(*EXPERTS) == (used > 0)
+        if (model.config.whole(EXPERTS, 0) > 0) == (used > 0)
     ]
 
     def likeness(each: tuple[tuple[str, ...], KnownModel]) -> tuple[float, ...]:
@@ -196,8 +197,9 @@ def _further(parts: Collection[str], own: Collection[str]) -> int:
 
 
 def _version(parts: tuple[str, ...]) -> float:
-    """The first number of a name that is no size; 0 without one."""
-    numbers = (re.fullmatch(r"v?(\d+(?:\.\d+)?)", part) for part in parts)
+    """The first number of a name before its size, after which tunings have theirs; 0 without."""
+    family = takewhile(lambda part: not _SIZE.fullmatch(part), parts)
+    numbers = (re.fullmatch(r"v?(\d+(?:\.\d+)?)", part) for part in family)
     return next((float(found[1]) for found in numbers if found), 0.0)
 
 
