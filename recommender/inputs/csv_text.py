@@ -21,12 +21,6 @@ MAX_CELL = 1000  # characters
 
 T = TypeVar("T")
 
-# What people call the markets of an offer or a quota.
-MARKETS = {
-    "any": "any", "both": "any", "spot": "spot", "preemptible": "spot", "interruptible": "spot",
-    "on-demand": "on_demand", "on_demand": "on_demand", "ondemand": "on_demand",
-}  # fmt: skip
-
 _SIGNED = re.compile(r"[+-][0-9.]+(e[+-]?[0-9]+)?")
 
 

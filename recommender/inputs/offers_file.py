@@ -9,7 +9,7 @@ from datetime import date
 from importlib.resources import files
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from recommender.catalogs.catalog import Offers
 from recommender.catalogs.frozen import dataclass
@@ -17,7 +17,6 @@ from recommender.catalogs.registry import OWN
 from recommender.catalogs.schema import ONE_HOST, BillingRule, InstanceType, Market, OwnMachine
 from recommender.errors import UsageError
 from recommender.inputs.csv_text import (
-    MARKETS,
     CsvRow,
     CsvTable,
     chosen_cell,
@@ -25,8 +24,9 @@ from recommender.inputs.csv_text import (
     read_csv,
     read_each,
 )
-from recommender.inputs.own_hardware import Links, assumed, bare, links, reference
+from recommender.inputs.own_hardware import LINKS, Links, assumed, bare, links, reference
 from recommender.inputs.units import count_of, parse_currency, parse_money, whole_of
+from recommender.inputs.units.machines import MARKETS
 from recommender.plan.limits import QuotaLimit
 from recommender.text import shown, unknown
 
@@ -43,16 +43,14 @@ _TERMS, _HARDWARE = (
 _TIMES = ("minimum_h", "step_h", "maximum_h", "start_h")
 _NAMES = ("instance_type", "family", "quota_family")
 _BUT_NAMES = attrgetter(*(each.name for each in fields(OwnMachine) if each.name not in _NAMES))
-_SOLD_IN = {word: cast(Market, market) for word, market in MARKETS.items() if market != "any"}
-_SOLD_IN["reserved"] = "reserved_block"
+_SOLD_IN: dict[str, Market] = {**MARKETS, "reserved": "reserved_block"}
 _SYNONYMS = {"provider": "label", "price": "usd_per_hour", "machines": "count"}
 _NETWORKS = {"tcp": "tcp", "ethernet": "tcp", "rdma": "rdma", "infiniband": "rdma", "efa": "rdma"}
 _YES = {"yes": True, "no": False, "true": True, "false": False}
 _COUNTRIES = re.compile(r"[A-Z]{2}( [A-Z]{2})*")
 _LAUNCHER = re.compile(r"[a-z][a-z0-9_/-]*")
 _GB_PER_GIB = 2.0**30 / 1e9
-_KINDS = ("pcie", "nvlink", "nvswitch", "xgmi", "neuronlink", "roce", "ici")
-_LINKS = {kind: kind for kind in _KINDS}
+_LINKS = {kind: kind for kind in LINKS}
 _TWO_MACHINES = "describes two different machines; give them different labels"
 _TWO_TERMS = "has two sets of terms; give different labels"
 # USD per hour of machines that cost nothing more: plans are compared by ratios of costs, so of

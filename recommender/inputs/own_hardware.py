@@ -164,7 +164,8 @@ def assumed(machine: InstanceType, given: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(word for name, word in words.items() if word and name not in {*given} - always)
 
 
-_KINDS = {
-    "tcp": "TCP", "rdma": "RDMA", "pcie": "PCIe", "nvlink": "NVLink", "nvswitch": "NVSwitch",
-    "xgmi": "xGMI", "neuronlink": "NeuronLink", "roce": "RoCE", "ici": "ICI", "": "",
+LINKS = {
+    "pcie": "PCIe", "nvlink": "NVLink", "nvswitch": "NVSwitch", "xgmi": "xGMI",
+    "neuronlink": "NeuronLink", "roce": "RoCE", "ici": "ICI",
 }  # fmt: skip
+_KINDS = {"": "", "tcp": "TCP", "rdma": "RDMA", **LINKS}

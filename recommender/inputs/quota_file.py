@@ -4,12 +4,11 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from recommender.catalogs.registry import CLOUDS, OWN
 from recommender.errors import UsageError, refuse_all
 from recommender.inputs.csv_text import (
-    MARKETS,
     CsvRow,
     chosen_cell,
     needed_cell,
@@ -19,16 +18,19 @@ from recommender.inputs.csv_text import (
 from recommender.inputs.files import read_text
 from recommender.inputs.printed_quotas import AWS_CODES, printed_quotas
 from recommender.inputs.units import PROVIDERS, count_of
+from recommender.inputs.units.machines import MARKETS
 from recommender.inputs.yaml_text import load_yaml
 from recommender.plan.limits import OTHERS, QuotaLimit
 from recommender.text import shown, unknown
 
 QuotaUnit = Literal["vcpu", "gpu", "machine"]
+QuotaMarket = Literal["on_demand", "spot", "any"]
 
 _UNITS: dict[str, QuotaUnit] = {
     "vcpu": "vcpu", "vcpus": "vcpu", "cpu": "vcpu", "gpu": "gpu", "gpus": "gpu",
     "machine": "machine", "machines": "machine", "instances": "machine",
 }  # fmt: skip
+_MARKETS: dict[str, QuotaMarket] = {"any": "any", "both": "any", **MARKETS}
 _USUAL_UNIT: dict[str, QuotaUnit] = {
     **{info.name: info.quota_unit for info in CLOUDS.values()},
     OWN: "machine",
@@ -143,8 +145,8 @@ def _family(row: CsvRow) -> str:
     return needed_cell(row, "family")
 
 
-def _market(row: CsvRow) -> "Literal['on_demand', 'spot', 'any']":
-    return cast("Literal['on_demand', 'spot', 'any']", chosen_cell(row, "market", MARKETS, "any"))
+def _market(row: CsvRow) -> QuotaMarket:
+    return chosen_cell(row, "market", _MARKETS, "any")
 
 
 def _unit(row: CsvRow) -> QuotaUnit:

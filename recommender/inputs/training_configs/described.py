@@ -67,8 +67,8 @@ def nemo(keys: Keys, inside: str) -> Fields | None:
 
 def _figures(keys: Keys, inside: str, names: dict[str, str]) -> Fields:
     """The whole numbers that are stated, by config.json's names."""
-    found = {ours: keys.whole(f"{inside}{theirs}") for theirs, ours in names.items()}
-    return {name: value for name, value in found.items() if value}
+    read = ((ours, keys.whole(f"{inside}{theirs}")) for theirs, ours in names.items())
+    return {name: value for name, value in read if value}
 
 
 def _picture(keys: Keys, inside: str) -> Fields:

@@ -23,10 +23,6 @@ from recommender.inputs.training_configs.words import READERS, WITH_A_WORD
 from recommender.inputs.yaml_text import load_yaml
 from recommender.text import shown, shown_path
 
-_SHOWN = {"transformers": "TRL", "llama-factory": "LLaMA-Factory", "nemo": "NeMo",
-          "openrlhf": "OpenRLHF",
-          "megatron-lm": "Megatron-LM", "lightning": "Lightning", "deepspeed": "DeepSpeed",
-          "nanogpt": "nanoGPT", "pytorch": "PyTorch"}  # fmt: skip
 _GENERATIONS = 8  # of GRPOConfig (TRL 1.16)
 # Of most decoders where nobody names any (PEFT 0.18, its table of models; read 2026-11).
 _USUAL_TARGETS = ("q_proj", "v_proj")
@@ -59,7 +55,7 @@ def table() -> dict[str, tuple[Row, ...]]:
 
 def tools() -> str:
     """The names of all tools, for messages and help."""
-    return ", ".join(_SHOWN.get(tool, tool) for tool in table())
+    return ", ".join(_sign(tool).reader for tool in table())
 
 
 def keys_of(wanted: Collection[str]) -> tuple[str, ...]:
@@ -77,7 +73,7 @@ def read_training_config(path: Path) -> TrainingConfig:
         UsageError: it cannot be read, or belongs to no known tool.
     """
     keys = Keys(_tree(path))
-    found = next((tool for tool in table() if keys.has(*_signs(tool))), None)
+    found = next((tool for tool in table() if keys.has(*_sign(tool).keys)), None)
     if found is None or not isinstance(keys.tree, dict):
         raise UsageError(f"{shown_path(path)}: of no training tool that is known ({tools()})")
     keys.known_keys.clear()
@@ -108,8 +104,9 @@ def _beside(first: TrainingConfig, other: TrainingConfig) -> TrainingConfig:
     return replace(first, **open_, unread=(*ours, *theirs), unused=(*first.unused, *other.unused))
 
 
-def _signs(tool: str) -> tuple[str, ...]:
-    return next(row.keys for row in table()[tool] if row.field == "sign")
+def _sign(tool: str) -> Row:
+    """How a tool's files are recognised, with the tool's name as it is shown."""
+    return next(row for row in table()[tool] if row.field == "sign")
 
 
 def _read(tool: str, keys: Keys) -> TrainingConfig:
@@ -189,7 +186,7 @@ def _joined(tool: str, keys: Keys, values: dict[str, Any]) -> TrainingConfig:
     whole = ("steps", "samples", "total_tokens", "batch", "micro_batch")
     values.update({name: round(values[name]) for name in whole if values.get(name)})
     values["packed"] = bool(values.get("packed"))
-    named = _SHOWN.get(tool, tool)
+    named = _sign(tool).reader
     if tool == "transformers" and not (
         values.get("kind") or keys.has("model_name_or_path", "max_length")
     ):

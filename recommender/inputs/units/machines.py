@@ -27,9 +27,9 @@ _GCP = r"[a-z][0-9]+[a-z]?-[a-z]+(-[a-z]+)?-[0-9]+g?(-[a-z]+)?"
 _OF_BOARDS = r"(?i)[\s_]|-(sxm\d?|hbm\d?e?)\b|^(A100-40GB|H100-80GB|H200-141GB|V100-16GB)$"
 _MAKERS = re.compile(r"(?i)nvidia|geforce|tesla|amd|sxm\d?|hbm\d?e?|gpu")
 _REGION = r"[a-z][a-z0-9-]{1,40}"
-_MARKETS: dict[str, Literal["on_demand", "spot"]] = {
+MARKETS: dict[str, Literal["on_demand", "spot"]] = {  # of an offer or a quota, as people say it
+    "spot": "spot", "preemptible": "spot", "interruptible": "spot",
     "on-demand": "on_demand", "on_demand": "on_demand", "ondemand": "on_demand",
-    "spot": "spot", "preemptible": "spot",
 }  # fmt: skip
 
 
@@ -137,8 +137,8 @@ def parse_comparison(text: str, name: str = "--compare") -> Comparison:
     market: Literal["on_demand", "spot"] = "on_demand"
     regions = []
     for word in words[1:]:
-        if word.lower() in _MARKETS:
-            market = _MARKETS[word.lower()]
+        if word.lower() in MARKETS:
+            market = MARKETS[word.lower()]
         else:
             regions.append(_region(word, text, name, instead))
     if len(regions) > 1:
