@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -31,76 +32,55 @@ def fits(problem: Problem) -> bool:
 
 def blocking_flags(problem: Problem) -> tuple[str, ...]:
     """The flag that alone prevents training; the first sentence says so."""
-    of_the_job = (_count(problem), _sharding(problem), _context(problem), _precision(problem))
-    found = tuple(each for each in of_the_job if each)
-    if not found:
-        found = tuple(each for each in (_machines(problem), *_choices(problem)) if each)
+    found = tuple(_of_the_job(problem)) or tuple(_of_the_offers(problem))
     most, size = problem.limits.max_machines, "exactly" if problem.job.machines else "up to"
     none = "no machine" if most == 1 else f"no cluster of {size} {most} machines"
-    first = (
-        (f"{none} among those allowed can train this job",) if problem.offers.allowed.rows else ()
-    )
+    allowed = problem.offers.allowed.rows
+    first = (f"{none} among those allowed can train this job",) if allowed else ()
     return (*first, *(found or ("more than one flag rules machines out: leave several out",)))
 
 
-def _count(problem: Problem) -> str:
+def _of_the_job(problem: Problem) -> Iterator[str]:
+    """What of the job's own flags keeps every machine away."""
     job, limits = problem.job, problem.limits
-    if not job.machines:
-        return ""
-    most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
-    others = problem.under(most).with_job(replace(job, machines=0))
-    able = 1 + np.flatnonzero(np.isfinite(others.step_s).any(axis=0)) if fits(others) else ()
-    if not len(able):
-        return ""
-    nearest = min(able, key=lambda number: abs(number - job.machines))
-    why = "few" if nearest > job.machines else "many"
-    return f"--machines {job.machines} is too {why}; {nearest} can train it"
+
+    def fits_with(**changes: Any) -> bool:
+        return fits(problem.with_job(replace(job, **changes)))
+
+    if job.machines:
+        most = replace(limits, max_machines=max(limits.max_machines, Limits().max_machines))
+        others = problem.under(most).with_job(replace(job, machines=0))
+        able = 1 + np.flatnonzero(np.isfinite(others.step_s).any(axis=0)) if fits(others) else ()
+        if len(able):
+            nearest = min(able, key=lambda number: abs(number - job.machines))
+            why = "few" if nearest > job.machines else "many"
+            yield f"--machines {job.machines} is too {why}; {nearest} can train it"
+    shares = most_context(job) > 1
+    if job.sharding != "auto" and fits_with(sharding="auto"):
+        why = "does not fit" if job.layers else "needs a transformer, whose layers it splits"
+        if job.layers and job.sharding == "context" and not shares:
+            why = f"shares sequences of {2 * MIN_TOKENS:,} tokens and more"
+        yield f"--sharding {job.sharding} {why}; with --sharding auto some machines can"
+    if job.sharding == "auto" and shares and fits_with(sharding="context"):
+        yield (
+            f"its sequences of {job.tokens_per_sample:,} tokens do not fit one GPU each; with "
+            "--sharding context GPUs share them (code such as Megatron-LM, NeMo or torchtitan)"
+        )
+    if job.precision != "mixed" and fits_with(precision="mixed"):
+        yield f"--precision {job.precision} excludes all machines; with --precision mixed some can"
 
 
-def _sharding(problem: Problem) -> str:
-    job = problem.job
-    if job.sharding == "auto" or not fits(problem.with_job(replace(job, sharding="auto"))):
-        return ""
-    why = "needs a transformer, whose layers it splits" if not job.layers else "does not fit"
-    if job.layers and job.sharding == "context" and most_context(job) == 1:
-        why = f"shares sequences of {2 * MIN_TOKENS:,} tokens and more"
-    return f"--sharding {job.sharding} {why}; with --sharding auto some machines can"
-
-
-def _context(problem: Problem) -> str:
-    job = problem.job
-    if job.sharding != "auto" or most_context(job) == 1:
-        return ""
-    if not fits(problem.with_job(replace(job, sharding="context"))):
-        return ""
-    return (
-        f"its sequences of {job.tokens_per_sample:,} tokens do not fit one GPU each; with "
-        "--sharding context GPUs share them (code such as Megatron-LM, NeMo or torchtitan)"
-    )
-
-
-def _precision(problem: Problem) -> str:
-    job = problem.job
-    if job.precision == "mixed" or not fits(problem.with_job(replace(job, precision="mixed"))):
-        return ""
-    return f"--precision {job.precision} excludes all machines; with --precision mixed some can"
-
-
-def _machines(problem: Problem) -> str:
+def _of_the_offers(problem: Problem) -> Iterator[str]:
+    """What of the flags about machines keeps every one away."""
     limits, most = problem.limits, problem.limits.max_machines
     while most < MAX_MACHINES:
         most = min(2 * most, MAX_MACHINES)
         if fits(problem.under(replace(limits, max_machines=most))):
-            return f"--max-machines {limits.max_machines} is too few; {most} are enough"
-    return ""
-
-
-def _choices(problem: Problem) -> list[str]:
-    return [
-        f"{typed} leaves no machine that can"
-        for typed, _, wider in wider_choices(problem.choice, NARROWED)
-        if fits(problem.among(wider))
-    ]
+            yield f"--max-machines {limits.max_machines} is too few; {most} are enough"
+            break
+    for typed, _, wider in wider_choices(problem.choice, NARROWED):
+        if fits(problem.among(wider)):
+            yield f"{typed} leaves no machine that can"
 
 
 def wider_choices(

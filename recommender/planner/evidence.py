@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from recommender.catalogs.registry import is_marketplace
-from recommender.catalogs.schema import BOOKED
+from recommender.catalogs.schema import BOOKED, InstanceType, SpotClass
 from recommender.market.offer_facts import Facts, Pool
 from recommender.performance.gpu_speed import precision_on
 from recommender.performance.priors import prior_of
@@ -26,15 +26,16 @@ def evidence_of(problem: Problem, pools: Sequence[Pool]) -> Evidence:
     facts, offers = problem.facts, problem.catalog.offers
     speeds = [_speed(problem, pool) for pool in pools]
     firsts = [pool.rows[0] for pool in pools]
-    laws = [grade for pool in pools if (grade := _law(facts, pool)) is not None]
+    laws = [(pool.type, facts.spot_class(pool.type, pool.rows)) for pool in pools if pool.spot]
+    known = [(t, law) for t, law in laws if law is not None]
     return Evidence(
         speed=max((s.grade for s in speeds), key=SPEED_GRADES.index),
         price=max((_price(facts, row) for row in firsts), key=PRICE_GRADES.index),
-        spot=max(laws, key=SPOT_GRADES.index, default=None),
+        spot=max((_law(facts, *each) for each in known), key=SPOT_GRADES.index, default=None),
         price_age_days=max(facts.age_days(offers.as_of[row]) for row in firsts),
         speed_sd=max(s.sd for s in speeds),
         price_sd=max(facts.offer_price_sd(row) for row in firsts),
-        hazard_sd=max(_carried_sd(facts, pool) for pool in pools),
+        hazard_sd=max((facts.carried_sd(*each) for each in known), default=0.0),
         begin="assumed" if any(pool.market in BOOKED for pool in pools) else "usual",
         size="unpublished" if any(p.type.kind == "fallback" for p in pools) else "published",
     )
@@ -60,17 +61,9 @@ def _price(facts: Facts, row: int) -> PriceGrade:
     return "old" if old else "fresh"
 
 
-def _law(facts: Facts, pool: Pool) -> SpotGrade | None:
-    law = facts.spot_class(pool.type, pool.rows) if pool.spot else None
-    if law is None:
-        return None
+def _law(facts: Facts, machine: InstanceType, law: SpotClass) -> SpotGrade:
     if facts.choice.mtbf_h is not None:
         return "stated"
     if law.basis != "transferred":
         return "measured"
-    return "carried over" if facts.is_traced(pool.type) else "untraced"
-
-
-def _carried_sd(facts: Facts, pool: Pool) -> float:
-    law = facts.spot_class(pool.type, pool.rows) if pool.spot else None
-    return 0.0 if law is None else facts.carried_sd(pool.type, law)
+    return "carried over" if facts.is_traced(machine) else "untraced"

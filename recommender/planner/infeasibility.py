@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import chain
 
 from recommender.catalogs.registry import CLOUDS
-from recommender.inputs.limits import amount, as_typed, exact
+from recommender.inputs.limits import amount, exact
 from recommender.inputs.units import brief_duration
 from recommender.plan.answer import Infeasible, SensitivityStep
 from recommender.plan.limits import BUDGET, DEADLINE, LIMITS, Choice, Limits, Progress
@@ -183,9 +183,8 @@ def _steps(looser: Relaxed, pool: PlanPool) -> list[SensitivityStep]:
     least = _step(looser, pool)
     if looser.limit != DEADLINE or least.plan is None:
         return [least]
-    longer = with_longer_deadline(looser.limits, pool)
-    typed = as_typed(DEADLINE, longer.deadline_s or 0.0, pool.problem.progress)
-    return [least, *_cheaper(Relaxed(DEADLINE, typed, longer, least.plan), least.plan, pool)]
+    longer = with_longer_deadline(replace(looser, plan=least.plan), pool)
+    return [least, *_cheaper(longer, least.plan, pool)]
 
 
 def _cheaper(looser: Relaxed, least: Plan, pool: PlanPool) -> list[SensitivityStep]:

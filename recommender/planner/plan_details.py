@@ -66,7 +66,6 @@ from recommender.risk.run_statistics import (
     trimmed_mean,
 )
 
-HOUR_S = 3600.0
 # Smaller lines of a bill are left out: of one below a dollar those below a share of it.
 MIN_ITEM_USD, MIN_ITEM_SHARE = 0.005, 2e-3
 
@@ -389,7 +388,7 @@ class PlanDetails:
         return OnDemandFacts(
             needed=float(asked.mean()),
             at_once=at_once,
-            late=float((wait_s > HOUR_S).mean()),
+            late=float((wait_s > 3600.0).mean()),
             wait_p95_s=quantiles(wait_s[asked], 0.95)[0] if asked.any() else 0.0,
             chance_if_at_once=float(chance_of(self.space.limits, sure, inputs)[0]),
         )

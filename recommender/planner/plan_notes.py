@@ -6,7 +6,6 @@ from recommender.plan.plan import OnDemandFacts, StepSplit
 from recommender.risk.path_inputs import PathInputs, Paths
 from recommender.text import duration, percent, share, usd
 
-HOUR_S = 3600.0
 SEEN_IN_CHANCE = 0.005  # of the limits' chance: what rests on on-demand capacity is worth a note
 FULL = 0.85  # of a GPU's memory, from which on a plan says so
 UNPAID = 0.5  # of a plan's cost, from which on free spot time is worth a note
@@ -98,12 +97,12 @@ def free_time_note(inputs: PathInputs, paths: Paths) -> tuple[str, ...]:
     if inputs.free_s[0] <= 0.0:
         return ()
     up_s = float((paths.running_s - paths.fallback_s).mean())
-    hours = max(up_s - float(paths.spot_s.mean()), 0.0) / HOUR_S
+    hours = max(up_s - float(paths.spot_s.mean()), 0.0) / 3600.0
     value, cost = hours * float(inputs.spot_usd_per_hour[0]), float(paths.expected_usd.mean())
     if value < UNPAID * cost:
         return ()
     return (
-        f"{duration(HOUR_S * hours)} on spot are not billed: the provider charges nothing for a "
+        f"{duration(3600.0 * hours)} on spot are not billed: the provider charges nothing for a "
         f"run that it ends within {duration(float(inputs.free_s[0]))}; charged, they would cost "
         f"{usd(value)} USD more. Do not count on it for many short runs",
     )

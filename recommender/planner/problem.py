@@ -113,10 +113,6 @@ class Problem:
         """This problem with other machine speeds, without anything derived from the old ones."""
         return self._with_offers(replace(self.offers, speeds=columns))
 
-    def as_gang(self) -> "Problem":
-        """This problem for a job that trains with all of its machines only; all else is shared."""
-        return replace(self, job=replace(self.job, elastic=False))
-
     def with_job(self, job: Job) -> "Problem":
         """This problem with another job with the same number of steps."""
         offers = replace(self.offers, facts=replace(self.facts, job=job))

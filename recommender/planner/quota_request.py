@@ -45,7 +45,8 @@ def smallest_requests(problem: Problem) -> tuple[Plan, ...]:
     found = []
     for place, site in enumerate(free.single_type_sites.sites):
         if site.provider in problem.facts.quotas.given:
-            plan = _smallest(builder, sorted(_drafts(problem, free, place), key=_by_amount))
+            drafts = sorted(_drafts(problem, free, place), key=lambda d: (d.amount, d.usd_per_hour))
+            plan = _smallest(builder, drafts)
             found += [] if plan is None else [plan]
     return tuple(sorted(found, key=lambda plan: plan.estimate.cost.mean))
 
@@ -75,10 +76,6 @@ def needs_words(plan: Plan) -> str:
 
 def _unit(need: Need) -> str:
     return {"vcpu": "vCPU", "gpu": "GPU" if need.amount == 1 else "GPUs"}.get(need.unit, need.unit)
-
-
-def _by_amount(draft: _Draft) -> tuple[float, float]:
-    return draft.amount, draft.usd_per_hour
 
 
 def _smallest(builder: PlanBuilder, drafts: list[_Draft]) -> Plan | None:

@@ -52,12 +52,20 @@ def horizon_s(asked: Limits) -> float:
 def each_relaxed(limits: Limits, pool: PlanPool, asked: Limits) -> list[Relaxed]:
     """Each limit asked relaxed alone, if a plan is possible then; the confidence comes last."""
     found = [relaxed(limit, limits, pool) for limit, _ in asked.given(LIMITS)]
-    found.append(_lower_confidence(limits, pool))
+    surest = surest_plan(limits, pool)
+    if surest is not None:
+        wider, best = surest
+        found.append(Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan))
     return [each for each in found if each is not None]
 
 
 def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
     """The smallest value of one limit that makes a plan possible, checked in printed figures."""
+
+    def within(value: float) -> Evaluated | None:
+        aimed = replace(limits.with_value(limit, value), objective=limit.aim)
+        return _needing_least(limit, aimed, pool, TRIED)
+
     free = replace(limits.with_value(limit, None), objective=limit.aim)
     first = _needing_least(limit, free, pool, CHOSEN)
     asked = limits.value(limit)
@@ -65,12 +73,12 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
         return None
     low, plan = asked, first
     value = max(_need(limit, plan), asked * CLOSE)  # what was asked leaves no plan
-    met = plan_within(limit, limits, value, pool)
+    met = within(value)
     for _ in range(TRIES):  # its fallback starts earlier under the limit
         if met is not None:
             break
         low, value = value, value * 1.1
-        met = plan_within(limit, limits, value, pool)
+        met = within(value)
     if met is None:
         return None
     plan, step = met, CLOSE
@@ -84,7 +92,7 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
             middle = needed
         else:
             step *= step
-        tighter = plan_within(limit, limits, middle, pool)
+        tighter = within(middle)
         if tighter is None:
             low = middle
         else:
@@ -94,12 +102,6 @@ def relaxed(limit: Limit, limits: Limits, pool: PlanPool) -> Relaxed | None:
     looser = limits.with_value(limit, rounded)
     again = pool.first_meeting([plan.candidate], looser) or plan
     return Relaxed(limit, as_typed(limit, rounded, progress), looser, again.plan)
-
-
-def plan_within(limit: Limit, limits: Limits, value: float, pool: PlanPool) -> Evaluated | None:
-    """The plan that needs least of a limit, of those that meet all, this one at another value."""
-    aimed = replace(limits.with_value(limit, value), objective=limit.aim)
-    return _needing_least(limit, aimed, pool, TRIED)
 
 
 def _needing_least(limit: Limit, limits: Limits, pool: PlanPool, first: int) -> Evaluated | None:
@@ -122,15 +124,6 @@ def best_within(looser: Relaxed, pool: PlanPool) -> Plan:
 def plan_meeting(limits: Limits, pool: PlanPool) -> Evaluated | None:
     """A plan that meets the limits."""
     return pool.first_meeting(pool.select(limits).plans, limits)
-
-
-def _lower_confidence(limits: Limits, pool: PlanPool) -> Relaxed | None:
-    """A plan that meets all limits with a lower chance, as high as one can be."""
-    found = surest_plan(limits, pool)
-    if found is None:
-        return None
-    wider, best = found
-    return Relaxed(None, f"--confidence {wider.confidence:g}", wider, best.plan)
 
 
 def surest_plan(limits: Limits, pool: PlanPool) -> tuple[Limits, Evaluated] | None:
@@ -182,11 +175,9 @@ def in_turn_after(
     first: Relaxed, given: list[tuple[Limit, float]], pool: PlanPool
 ) -> tuple[list[Relaxed], bool]:
     """Every limit loosened from a longer deadline on, which may ask for less of the others."""
-    limits = with_longer_deadline(first.limits, pool, WAIT_TOGETHER)
-    typed = as_typed(DEADLINE, limits.deadline_s or 0.0, pool.problem.progress)
-    longer = Relaxed(DEADLINE, typed, limits, first.plan)
+    longer = with_longer_deadline(first, pool, WAIT_TOGETHER)
     others = [each for each in given if each[0] != DEADLINE]
-    return _next_in_turn(others, limits, DEADLINE, [longer], pool)
+    return _next_in_turn(others, longer.limits, DEADLINE, [longer], pool)
 
 
 def joined(found: list[Relaxed]) -> Relaxed:
@@ -194,7 +185,9 @@ def joined(found: list[Relaxed]) -> Relaxed:
     return replace(found[-1], typed=" ".join(each.typed for each in found))
 
 
-def with_longer_deadline(limits: Limits, pool: PlanPool, wait: float = WAIT) -> Limits:
-    """Limits with a longer deadline."""
-    longer_s = (limits.deadline_s or 0.0) * wait
-    return replace(limits, deadline_s=rounded_up(DEADLINE, longer_s, pool.problem.progress))
+def with_longer_deadline(found: Relaxed, pool: PlanPool, wait: float = WAIT) -> Relaxed:
+    """A deadline that is longer than the one found, for the same plan."""
+    progress = pool.problem.progress
+    due_s = rounded_up(DEADLINE, (found.limits.deadline_s or 0.0) * wait, progress)
+    limits = replace(found.limits, deadline_s=due_s)
+    return Relaxed(DEADLINE, as_typed(DEADLINE, due_s, progress), limits, found.plan)

@@ -25,7 +25,6 @@ from recommender.text import duration, usd
 TIGHTER, LOOSER = 0.6, 1.5
 MIN_CHANGE = 0.01  # a change of the answer below this share is not worth a line
 MIN_USD = 0.1  # nor is one of a few cents of a job for pennies
-HOUR_S = 3600.0
 TAIL_DEADLINE = 3.0  # times the median: a deadline for users who will not wait for the slowest runs
 NO_PLAN = "no plan meets it"
 TRIES = 12  # plans simulated again until one meets another limit
@@ -50,7 +49,7 @@ def tail_cut(pool: PlanPool, lead: Plan) -> tuple[SensitivityStep, ...]:
     if limits.deadline_s is not None or not time.has_tail:
         return ()
     past = pool.problem.progress
-    due_s = rounded_up(DEADLINE, math.ceil(TAIL_DEADLINE * time.p50 / HOUR_S) * HOUR_S, past)
+    due_s = rounded_up(DEADLINE, math.ceil(TAIL_DEADLINE * time.p50 / 3600.0) * 3600.0, past)
     found = pool.replan(replace(limits, deadline_s=due_s, objective="cost"))
     if found is None:
         return ()
@@ -65,7 +64,8 @@ def _as_gang(pool: PlanPool, first: Plan) -> SensitivityStep | None:
     """What a job costs that trains with all its machines only, where on-demand ones train alone."""
     if not pool.problem.job.resizes or len({machines.market for machines in first.machines}) == 1:
         return None
-    gang = PlanPool(pool.problem.as_gang())
+    job = replace(pool.problem.job, elastic=False)
+    gang = PlanPool(replace(pool.problem, job=job))
     best = _lead(gang.best.plans, gang.builder, first)
     none = SensitivityStep("--gang", "no plan was found", None)
     return none if best is None else compared("--gang", best, first)
