@@ -1,5 +1,6 @@
 """Explains why no plan meets the limits: which bind, by how much, and the closest plans."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -32,6 +33,7 @@ from recommender.planner.relaxed_limits import (
     with_longer_deadline,
 )
 from recommender.planner.sensitivity import alike
+from recommender.planner.trio import sensible_without
 from recommender.text import duration, usd
 
 WIDE = 3.0  # a span whose end is so many times its beginning is printed next to the mean
@@ -55,7 +57,7 @@ def infeasible(pool: PlanPool, asked: Limits | None = None) -> Infeasible:
     baseline = _cheapest_on_demand(pool)
     looser = each_relaxed(limits, pool, asked or limits)
     near = [[] if each.is_far(limits) else _steps(each, pool) for each in looser]
-    steps = list(chain(*near))
+    steps = [*chain(*near), *_sensible(pool, asked or limits)]
     # Of each limit the sentence and the table are of the same plan.
     binding = (
         _binding(each if not found else replace(each, plan=found[0].plan or each.plan), limits)
@@ -82,6 +84,14 @@ def infeasible(pool: PlanPool, asked: Limits | None = None) -> Infeasible:
         cheapest=_against(None if cheapest is None else cheapest.plan, baseline),
         unexplored=_unexplored(pool),
     )
+
+
+def _sensible(pool: PlanPool, asked: Limits) -> Iterator[SensitivityStep]:
+    """What most people would rent were one of the limits as wide as that needs it."""
+    for limit, _ in asked.given(LIMITS):
+        change, plan = sensible_without(pool, limit, asked)
+        if plan is not None:
+            yield SensitivityStep(change, _effect_alone(plan), plan)
 
 
 def _small_batch(problem: Problem, fastest: Plan) -> list[str]:

@@ -134,7 +134,7 @@ class Pipeline:
         problem, best = self.problem, self.pool.best.best
         soon = replace(problem.limits, deadline_s=HORIZON_S)
         why = infeasible(PlanPool(replace(problem, limits=soon)), problem.limits)
-        late = f"it is kept only by plans of {duration(best.time_s)}, and prices change meanwhile"
+        late = f"only plans of {duration(best.time_s)} keep it, and prices change meanwhile"
         return replace(why, binding=(late, *why.binding))
 
     def _answer(self, compared: Plan | None, failed: Infeasible | None) -> Answer:

@@ -18,7 +18,7 @@ from recommender.plan.effort import (
     effort_of,
     reasons_of,
 )
-from recommender.plan.limits import LIMITS, Aim, Limits
+from recommender.plan.limits import LIMITS, Aim, Limit, Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
     SAME_CHANCE,
@@ -33,7 +33,7 @@ from recommender.planner.plan_pool import PlanPool
 from recommender.planner.ranking import Ranked, kind_of
 from recommender.planner.relaxed_limits import MARGIN
 from recommender.planner.sensitivity import compared
-from recommender.planner.trio_candidates import TrioCandidates, machines_of
+from recommender.planner.trio_candidates import TrioCandidates, guesses_of, is_sure, machines_of
 
 AS_SENSIBLE = 0.05  # plans that cost so much more at most, all counted, are as sensible
 # And so much more at most are called a tie: with other simulated runs the same plan costs mostly up
@@ -165,25 +165,32 @@ def surer_step(candidates: TrioCandidates, sensible: Evaluated) -> SensitivitySt
 
     None where the sensible plan is such a plan itself.
     """
-    pool, limits = candidates.pool, candidates.pool.problem.limits
+    limits = candidates.pool.problem.limits
     total_usd = _counting(limits)
     most = total_usd(sensible) * (1.0 + TIED_COST)
-    for limit, asked in limits.given(LIMITS) if not _is_sure(sensible.plan) else ():
-        plans = candidates.uninterrupted_without(limit)
-        worth = [each for each in plans if _is_sure(each.plan) and total_usd(each) <= most]
+    for limit, asked in limits.given(LIMITS) if not is_sure(sensible.plan) else ():
+        worth = [each for each in candidates.sure_without(limit) if total_usd(each) <= most]
         nearest = min(worth, key=lambda each: limit.of_plan(each.plan), default=None)
         if nearest is None or limit.of_plan(nearest.plan) <= asked:
             continue
-        value = rounded_up(limit, MARGIN * limit.of_plan(nearest.plan), pool.problem.progress)
-        met = pool.first_meeting([nearest.candidate], limits.with_value(limit, value))
-        if met is not None:
-            change = as_typed(limit, value, pool.problem.progress)
-            return replace(compared(change, met.plan, sensible.plan), surer=True)
+        change, plan = raised(candidates.pool, limit, nearest)
+        if plan is not None:
+            return replace(compared(change, plan, sensible.plan), surer=True)
     return None
 
 
-def _is_sure(plan: Plan) -> bool:
-    return is_uninterrupted(plan) and not _guesses(plan)
+def sensible_without(pool: PlanPool, limit: Limit, asked: Limits) -> tuple[str, Plan | None]:
+    """What would be sensible, without spot and guesses, were one limit none: what it needs."""
+    found = TrioCandidates(pool).sure_without(limit)
+    return raised(pool, limit, min(found, key=_counting(asked))) if found else ("", None)
+
+
+def raised(pool: PlanPool, limit: Limit, needing: Evaluated) -> tuple[str, Plan | None]:
+    """A limit as wide as a plan needs it, as typed, and the plan if that is enough."""
+    problem = pool.problem
+    value = rounded_up(limit, MARGIN * limit.of_plan(needing.plan), problem.progress)
+    met = pool.first_meeting([needing.candidate], problem.limits.with_value(limit, value))
+    return as_typed(limit, value, problem.progress), None if met is None else met.plan
 
 
 def _without_duplicates(plans: Sequence[Evaluated], first: Sequence[Evaluated]) -> list[Evaluated]:
@@ -276,20 +283,14 @@ def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
     most = min(map(total_usd, plans)) * (1.0 + AS_SENSIBLE)
     near = [each for each in plans if total_usd(each) <= most]
     ready = [each for each in near if each.plan.startable] or near
-    fewest = min(_guesses(each.plan) for each in ready)
-    found = _cheapest([each for each in ready if _guesses(each.plan) == fewest], total_usd)
+    fewest = min(guesses_of(each.plan) for each in ready)
+    found = _cheapest([each for each in ready if guesses_of(each.plan) == fewest], total_usd)
     better = [each for each in plans if _beats(each.plan, found.plan)]
     return min(better, key=total_usd, default=found)
 
 
 def _most_sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated | None:
     return _sensible(plans, total_usd) if plans else None
-
-
-def _guesses(plan: Plan) -> int:
-    """What it rests on that nobody measured."""
-    known = plan.evidence
-    return 0 if known is None else len(known.guesses) + (known.speed == "guessed")
 
 
 def _beats(plan: Plan, other: Plan) -> bool:
@@ -306,7 +307,7 @@ def _beats(plan: Plan, other: Plan) -> bool:
         and one.time.p50 < two.time.p50 * (1.0 - SAME_TIME)
         and one.time.p95 <= two.time.p95
         and one.chance >= two.chance
-        and _guesses(plan) <= _guesses(other)
+        and guesses_of(plan) <= guesses_of(other)
     )
 
 

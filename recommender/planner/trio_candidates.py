@@ -17,12 +17,12 @@ from recommender.optimize.candidate import Candidate, Cluster
 from recommender.optimize.pool import ANY, EPSILON, NEXT_TO, Among
 from recommender.plan.effort import evidence_error, screened_cost_usd
 from recommender.plan.limits import Limit, Limits
+from recommender.plan.plan import Plan
 from recommender.planner.baselines import best_of_each_kind
 from recommender.planner.evidence import evidence_of
-from recommender.planner.plan_builder import Evaluated, meets
+from recommender.planner.plan_builder import Evaluated, is_uninterrupted, meets
 from recommender.planner.plan_pool import PlanPool
 from recommender.planner.ranking import (
-    HORIZON_S,
     KIND_PLANS,
     cheapest_in_horizon,
     is_detour,
@@ -30,10 +30,7 @@ from recommender.planner.ranking import (
     within_horizon,
 )
 
-# Times the fastest: the cheapest plans within each are looked at.
-TIMES_FASTEST = (1.5, 2.5, 5.0, 10.0, 25.0)
 SIMULATED = 24  # clusters that are worth most by estimates
-OF_EACH_TIME = 4  # and that are cheapest within each time
 WORTH_BUILDING = 0.3  # what costs more than the best of these by so much is no tie
 MOST_BUILT = 8  # kinds of machines
 HIGH_CHANCE = 0.98  # a chance that needs no improvement
@@ -52,16 +49,14 @@ class TrioCandidates:
         if not pool.best.plans:
             return []
         clusters = _worth_most_clusters(pool, limits)
-        clusters += _cheapest_clusters(pool, limits) if limits.goal == "time" else []
-        found = pool.pool.of_clusters(limits, dict.fromkeys(clusters))
+        found = pool.pool.of_clusters(limits, clusters)
         return list(dict.fromkeys([*pool.best.plans, *found]))
 
     @cached_property
     def references(self) -> list[Candidate]:
-        """The baselines, one machine on demand and the best plan without spot.
+        """The baselines, and the first of the cheapest, of one machine and of what is on demand.
 
-        And of each what is worth most: the cheapest of its kind may take twice as long for cents
-        less.
+        Not the first alone: it may take twice as long for cents less.
         """
         pool, limits = self.pool, self.pool.problem.limits
         one = replace(limits, max_machines=1, objective="cost")
@@ -71,11 +66,9 @@ class TrioCandidates:
             pool.select(one, "uninterrupted"),
             pool.select_or_relaxed(limits, "on_demand"),
         ]
-        plans = [each.plans for each in found if each.plans]
         return [
-            *(some[0] for some in plans),
+            *(plan for each in found for plan in each.plans[:KIND_PLANS]),
             *(rival.candidate for *_, rival in best_of_each_kind(pool)),
-            *(min(some, key=lambda each: _total_usd(pool, each)) for some in plans),
         ]
 
     @cached_property
@@ -87,15 +80,16 @@ class TrioCandidates:
             found += pool.pool.select(each, _startable(pool), NEXT_TO).plans[:KIND_PLANS]
         return within_horizon(list(pool.builder.meeting(dict.fromkeys(found))))
 
-    def uninterrupted_without(self, limit: Limit) -> list[Evaluated]:
-        """The plans without spot that are worth most if one limit were not."""
+    def sure_without(self, limit: Limit) -> list[Evaluated]:
+        """The plans without spot and guesses that are worth most if one limit were not."""
         pool, asked = self.pool, self.pool.problem.limits
         aim: Literal["cost", "time"] = "cost" if asked.goal == "cost" else "time"
         free = replace(asked.with_value(limit, None), objective=aim)
         clusters = _worth_most_clusters(pool, free, pool.among("uninterrupted"))
         found = pool.pool.of_clusters(free, clusters)
         found.sort(key=lambda each: _total_usd(pool, each))
-        return list(pool.builder.under(free).meeting(found[:MOST_BUILT]))
+        built = pool.builder.under(free).meeting(found[:MOST_BUILT])
+        return [each for each in built if is_sure(each.plan)]
 
     def plans(self, shown: Sequence[Evaluated]) -> list[Evaluated]:
         """All candidates that meet the limits; those of the table have labels."""
@@ -113,6 +107,17 @@ class TrioCandidates:
         meeting = [e for e in meeting if e in shown[:1] or not is_detour(e.plan)] or meeting
         # With the objective "cost" the cheapest is shown however long it takes.
         return meeting if limits.objective == "cost" else within_horizon(meeting)
+
+
+def is_sure(plan: Plan) -> bool:
+    """Whether nothing interrupts it and nothing of it is guessed."""
+    return is_uninterrupted(plan) and not guesses_of(plan)
+
+
+def guesses_of(plan: Plan) -> int:
+    """How much a plan rests on that nobody measured."""
+    known = plan.evidence
+    return 0 if known is None else len(known.guesses) + (known.speed == "guessed")
 
 
 def _startable(pool: PlanPool) -> Among:
@@ -175,16 +180,6 @@ def _worth_most_clusters(pool: PlanPool, limits: Limits, among: Among = ANY) -> 
     return pool.pool.clusters_of(limits, rows[np.argsort(total, kind="stable")], SIMULATED)
 
 
-def _cheapest_clusters(pool: PlanPool, limits: Limits) -> list[Cluster]:
-    """Clusters that are cheapest within some times."""
-    plans, rows = pool.pool.plans(limits), _sure_rows(pool, limits, ANY)
-    by_cost, found = rows[np.argsort(plans.usd[rows], kind="stable")], list[Cluster]()
-    for due_s in _longer_times(limits, pool.best.best.time_s):
-        within = by_cost[plans.time_s[by_cost] <= due_s]
-        found += pool.pool.clusters_of(limits, within, OF_EACH_TIME)
-    return found
-
-
 def _sure_rows(pool: PlanPool, limits: Limits, among: Among) -> Ints:
     """The rated plans that meet limits as surely as is asked; if none does, the surest."""
     plans = pool.pool.plans(limits)
@@ -215,12 +210,6 @@ def _rated_total_usd(pool: PlanPool, limits: Limits, rows: Ints) -> Floats:
             for usd, time_s, g, m, s, e in zip(*(each.tolist() for each in columns), strict=True)
         ]
     )
-
-
-def _longer_times(limits: Limits, fastest_s: float) -> list[float]:
-    """The times in which the cheapest plan is looked at too; the last is the horizon."""
-    horizon_s = cheapest_in_horizon(limits).deadline_s or HORIZON_S
-    return sorted({min(fastest_s * factor, horizon_s) for factor in TIMES_FASTEST} | {horizon_s})
 
 
 def _safest(pool: PlanPool, limits: Limits) -> list[Candidate]:

@@ -10,11 +10,13 @@ from recommender.errors import UsageError
 from recommender.inputs.units import parse_duration
 from recommender.job.jobfile import find_job
 from recommender.plan.answer import Answer, Infeasible, SensitivityStep
+from recommender.plan.effort import doubted_cost_usd
 from recommender.plan.limits import Choice, GpuFilter, Limits, Progress, QuotaLimit
+from recommender.planner.plan_builder import is_uninterrupted
 from recommender.text import usd
 from tests.recommender.optimize.samples import sampled
 from tests.recommender.planning import HOUR, NOW, recommend
-from tests.shipped import snapshot
+from tests.shipped import every_cloud, snapshot
 
 HERE = Choice(regions=("us-east-1",), instances=("g4dn.xlarge", "p3.16xlarge", "p4d.24xlarge"))
 
@@ -89,10 +91,27 @@ def test_a_deadline_is_suggested_for_the_whole_job_not_for_what_is_left() -> Non
     gone = Progress(elapsed_s=20 * HOUR)
     found = why("resnet50-imagenet", Limits(deadline_s=20.1 * HOUR, max_machines=4), gone=gone)
     assert found.binding[0] == "--elapsed 20h leaves 6m of the deadline"
-    (step,) = (each for each in found.relaxed if each.change.startswith("--deadline"))
-    hours = re.match(r"--deadline (?:(\d+)d)?(?:(\d+)h)?", step.change)
-    assert hours is not None
-    assert 24 * int(hours[1] or 0) + int(hours[2] or 0) >= 20
+    steps = [each for each in found.relaxed if each.change.startswith("--deadline")]
+    assert steps
+    for step in steps:
+        hours = re.match(r"--deadline (?:(\d+)d)?(?:(\d+)h)?", step.change)
+        assert hours is not None
+        assert 24 * int(hours[1] or 0) + int(hours[2] or 0) >= 20
+
+
+def test_a_refusal_names_what_most_people_would_rent_besides_the_least_that_a_limit_needs() -> None:
+    """432 USD rent a stranger's host for 13 days; 890 a cloud's machine overnight."""
+    asked, job = Limits(budget_usd=200.0), find_job("bert-large-pretrain")
+    answer = recommend(job, asked, catalog=every_cloud(), now=NOW)
+    assert answer.infeasible is not None
+    known = [(step, step.plan) for step in answer.infeasible.relaxed if step.plan is not None]
+    step, plan = min(known, key=lambda each: doubted_cost_usd(each[1], "time"))
+    assert is_uninterrupted(plan)
+    assert plan.is_promised
+    assert plan.estimate.time.p50 < 24 * HOUR
+    raised = float(step.change.removeprefix("--budget "))
+    assert plan.estimate.cost.p95 <= raised < 1.05 * plan.estimate.cost.p95
+    assert any(float(other.change.removeprefix("--budget ")) < raised for other, _ in known[:1])
 
 
 def test_limits_of_the_sensitivity_are_those_of_the_whole_job_too() -> None:

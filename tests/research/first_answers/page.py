@@ -7,6 +7,7 @@ from pathlib import Path
 
 from recommender.catalogs.catalog import Catalog
 from recommender.plan.answer import Answer
+from recommender.plan.effort import doubted_cost_usd
 from recommender.plan.plan import Plan
 from tests.research.first_answers.answers import FirstAnswer, objections, questions, words
 from tests.research.first_answers.published import (
@@ -89,11 +90,13 @@ def row_of(first: FirstAnswer) -> Row:
 
 
 def _nearest(answer: Answer) -> str:
-    """The first change that a refusal names, and its plan."""
+    """The change that a refusal names first, and its plan."""
     why = answer.infeasible
-    steps = () if why is None else why.relaxed
-    nearest = (f"with {s.change} {words(s.plan)}" for s in steps if s.plan is not None)
-    return next(nearest, "none is near")
+    steps = [] if why is None else [(s.change, s.plan) for s in why.relaxed if s.plan is not None]
+    if not steps:
+        return "none is near"
+    change, plan = min(steps, key=lambda each: doubted_cost_usd(each[1], answer.goal))
+    return f"with {change} {words(plan)}"
 
 
 def printed(row: Row, verdict: Verdict) -> str:
