@@ -4,6 +4,7 @@ from dataclasses import field
 from typing import Literal
 
 from recommender.catalogs.frozen import dataclass
+from recommender.plan.effort import effort_of, reasons_of
 from recommender.plan.plan import Plan
 from recommender.plan.report_data import ReportData
 
@@ -27,10 +28,18 @@ class Pick:
     role: Role
     rank: int  # its number in the table
     plan: Plan
-    reasons: tuple[str, ...] = ()  # why, and what it takes to get it going: a few words each
-    effort_h: float = 0.0  # hours of a person's work: quotas to ask for, resuming, several machines
     faster: Faster | None = None  # of the fastest: what is faster still
     ties: tuple[int, ...] = ()  # of the sensible one: numbers of plans that are as sensible
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, and what it takes to get it going: a few words each."""
+        return reasons_of(self.plan)
+
+    @property
+    def effort_h(self) -> float:
+        """Hours of a person's work: quotas to ask for, resuming, several machines."""
+        return effort_of(self.plan).total_h
 
 
 @dataclass(frozen=True, slots=True)

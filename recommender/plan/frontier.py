@@ -11,7 +11,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.plan.limits import HOURLY, MAX_OVERHEAD, Limits
 from recommender.plan.report_data import PlanFigures, SimulatedPlan
 
+MIN_DIFFERENCE = 0.02  # plans closer than this in cost or time are not a choice
 Each = TypeVar("Each")
+Figures = Callable[[Each], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +63,12 @@ def frontier_of(plans: Sequence[SimulatedPlan], limits: Limits) -> Frontier:
     return Frontier(points, len(plans), len(meeting))
 
 
-def cost_and_time(plan: SimulatedPlan) -> tuple[float, float]:
+def cost_and_time(plan: PlanFigures) -> tuple[float, float]:
     """The mean cost and median time by which plans are compared."""
     return plan.cost.mean, plan.time.p50
 
 
-def unbeaten(
-    among: Iterable[Each], figures: Callable[[Each], tuple[float, float]]
-) -> Iterator[Each]:
+def unbeaten(among: Iterable[Each], figures: Figures[Each]) -> Iterator[Each]:
     """Select, in order of cost, the plans that are faster than all cheaper ones."""
     best_s = float("inf")
     for each in sorted(among, key=figures):
@@ -76,3 +76,19 @@ def unbeaten(
         if time_s < best_s:
             best_s = time_s
             yield each
+
+
+def distinct(curve: Iterable[Each], figures: Figures[Each]) -> list[Each]:
+    """Plans from the cheapest on that are a choice: clearly faster, or as cheap and faster."""
+    kept: list[Each] = []
+    group_usd = 0.0  # the cheapest of those that cost as much as the last one kept
+    for each in curve:
+        usd, time_s = figures(each)
+        if kept and time_s > figures(kept[-1])[1] * (1.0 - MIN_DIFFERENCE):
+            continue
+        if kept and usd <= group_usd * (1.0 + MIN_DIFFERENCE):
+            kept[-1] = each
+        else:
+            group_usd = usd
+            kept.append(each)
+    return kept

@@ -304,7 +304,7 @@ class Plan:
     flopp: float  # job FLOP per USD at list price
     needs: tuple[Need, ...]
     saving: float | None = None  # share saved against the best all-on-demand plan
-    labels: tuple[str, ...] = ()  # "knee", "best of aws", "one GPU", "all on-demand", ...
+    labels: tuple[str, ...] = ()  # "one GPU", "all on-demand", ...
     notes: tuple[str, ...] = ()
     spot: SpotFacts | None = None
     evidence: Evidence | None = None  # what its figures rest on

@@ -12,7 +12,7 @@ import numpy as np
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, ranking_key
 from recommender.optimize.space import MEMORY_TIER
-from recommender.plan.frontier import unbeaten
+from recommender.plan.frontier import distinct, unbeaten
 from recommender.plan.limits import Limits
 from recommender.plan.plan import Plan
 from recommender.planner.plan_builder import (
@@ -32,7 +32,6 @@ TIE = 0.002  # goals closer than this are a tie: fewer machines win
 # the curves of 19 presets covered most cost and time at 0.25 (November 2026).
 TIME_WEIGHT = 0.25
 CURVE = 8  # plans of a curve that are shown at most, unless a longer table is requested
-MIN_DIFFERENCE = 0.02  # plans of a frontier closer than this in cost or time are not a choice
 # No plan of a frontier takes longer in 1 run in 20 while another does not: prices and spot laws of
 # this month say little of the next.
 HORIZON_S = 30 * 86400.0
@@ -41,7 +40,6 @@ HORIZON_S = 30 * 86400.0
 # this rule two of the 20 answers would lead with such a plan, for 1.2 and 2.7 times the money.
 DETOUR = 0.8
 DOMINATES = 0.05  # a tie that is this much better in the other figure is no tie
-KNEE = 0.10  # the knee is the cheapest plan at most this much slower than the fastest
 
 Kind = tuple[object, ...]
 
@@ -160,10 +158,10 @@ class Ranking:
             return rank > 0, unwanted, rank
 
         shown = sorted(sorted(range(len(plans)), key=order)[: self.top])
-        labelled = self._labelled([plans[rank] for rank in shown], built)
+        compared = self._against_on_demand([plans[rank] for rank in shown], built)
         tried = min(len(kinds), max(self.top, SIMULATED))
         more = len(kinds) - tried + len(built) - len(shown)
-        return Ranked(labelled, more, self._cheapest_on_demand(built))
+        return Ranked(compared, more, self._cheapest_on_demand(built))
 
     def _lead(self, ordered: list[Candidate]) -> Candidate:
         """The plan that leads: of near-ties with the best the simplest.
@@ -211,9 +209,11 @@ class Ranking:
         firsts = [islice(self.builder.meeting(some[:KIND_PLANS]), 1) for some in by_kind]
         cheapest = _until_in_horizon(self.builder.meeting(by_cost[:CHEAPEST]))
         met = {each.candidate: each for each in chain(cheapest, *firsts)}
-        built = sorted(met.values(), key=lambda each: (each.cost_usd, each.time_s))
-        listed = _representative(_distinct_plans(built), max(self.top, CURVE))
-        return Ranked(self._labelled(listed, built), 0, self._cheapest_on_demand(built))
+        figures = attrgetter("cost_usd", "time_s")
+        built = sorted(met.values(), key=figures)
+        choices = distinct(within_horizon(built), figures)
+        listed = _representative(choices, max(self.top, CURVE))
+        return Ranked(self._against_on_demand(listed, built), 0, self._cheapest_on_demand(built))
 
     def _goal(self, evaluated: Evaluated) -> float:
         return goal_value_of(evaluated.plan, self.builder.limits)
@@ -225,25 +225,12 @@ class Ranking:
             kinds.setdefault(kind_of(self.builder, candidate), []).append(candidate)
         return kinds
 
-    def _labelled(
+    def _against_on_demand(
         self, shown: list[Evaluated], simulated: Iterable[Evaluated]
     ) -> tuple[Evaluated, ...]:
-        """Savings against the best on-demand plan simulated, best of each provider, the knee."""
+        """Plans with their savings against the best on-demand plan simulated."""
         baseline = self._cheapest_on_demand(simulated)
-        providers: set[str] = set()
-        result = []
-        for each in shown:
-            provider = each.plan.machines[0].provider
-            labels = () if provider in providers else (f"best of {provider}",)
-            providers.add(provider)
-            result.append(each.labelled(*each.plan.labels, *labels).against(baseline))
-        if self.builder.limits.goal == "time" and result:
-            most_s = result[0].time_s * (1.0 + KNEE)
-            near = [rank for rank, each in enumerate(result) if each.time_s <= most_s]
-            knee = min(near, key=lambda rank: result[rank].cost_usd)
-            if knee > 0:
-                result[knee] = result[knee].labelled(*result[knee].plan.labels, "knee")
-        return tuple(result)
+        return tuple(each.against(baseline) for each in shown)
 
     def _cheapest_on_demand(self, simulated: Iterable[Evaluated]) -> Plan | None:
         """The best plan without spot by its printed figures, of those that meet the limits."""
@@ -287,21 +274,6 @@ def kind_of(builder: PlanBuilder, candidate: Candidate) -> Kind:
 def _cost_and_some_time(candidate: Candidate) -> float:
     """What the best plan of a kind has least of: a failover list may be worth its price."""
     return candidate.cost_usd * float(candidate.time_s**TIME_WEIGHT)
-
-
-def _distinct_plans(built: list[Evaluated]) -> list[Evaluated]:
-    """Of plans from the cheapest on those that differ in cost and time, none beyond the horizon."""
-    kept: list[Evaluated] = []
-    group_usd = 0.0  # the cheapest of those that cost as much as the last one kept
-    for each in within_horizon(built):
-        if kept and each.time_s >= kept[-1].time_s * (1.0 - MIN_DIFFERENCE):
-            continue
-        if not kept or each.cost_usd > kept[-1].cost_usd * (1.0 + MIN_DIFFERENCE):
-            group_usd = each.cost_usd
-            kept.append(each)
-        elif each.cost_usd <= group_usd * (1.0 + MIN_DIFFERENCE):
-            kept[-1] = each  # as cheap, and faster
-    return kept
 
 
 def _representative(curve: list[Evaluated], most: int) -> list[Evaluated]:

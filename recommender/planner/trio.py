@@ -15,8 +15,6 @@ from recommender.plan.answer import Faster, Pick, Role, SensitivityStep, Trio
 from recommender.plan.effort import (
     HOUR_USD,
     doubted_cost_usd,
-    effort_of,
-    reasons_of,
 )
 from recommender.plan.limits import LIMITS, Aim, Limit, Limits
 from recommender.plan.plan import Plan
@@ -75,9 +73,7 @@ class TrioPlans:
             role: Role, chosen: Evaluated, faster: Faster | None = None, ties: tuple[int, ...] = ()
         ) -> Pick:
             rank = ranks[chosen.candidate]
-            plan = table[rank - 1].plan
-            effort_h = effort_of(plan).total_h
-            return Pick(role, rank, plan, reasons_of(plan), effort_h, faster, ties)
+            return Pick(role, rank, table[rank - 1].plan, faster, ties)
 
         rank = ranks.get(self.fastest.candidate)  # None unless speed at any price was requested
         faster = None if rank is None or self.third_role != "fastest" else self._faster(rank)
@@ -278,37 +274,16 @@ def _sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated:
     """The least of money, effort and waiting; of near-ties the cheapest with the fewest guesses.
 
     If possible one that a new account can start.
-    A larger machine that is cheaper, sooner and surer leads although its quota takes longer to get.
     """
     most = min(map(total_usd, plans)) * (1.0 + AS_SENSIBLE)
     near = [each for each in plans if total_usd(each) <= most]
     ready = [each for each in near if each.plan.startable] or near
     fewest = min(guesses_of(each.plan) for each in ready)
-    found = _cheapest([each for each in ready if guesses_of(each.plan) == fewest], total_usd)
-    better = [each for each in plans if _beats(each.plan, found.plan)]
-    return min(better, key=total_usd, default=found)
+    return _cheapest([each for each in ready if guesses_of(each.plan) == fewest], total_usd)
 
 
 def _most_sensible(plans: Collection[Evaluated], total_usd: TotalUsd) -> Evaluated | None:
     return _sensible(plans, total_usd) if plans else None
-
-
-def _beats(plan: Plan, other: Plan) -> bool:
-    """Whether as few machines of the same markets cost the same, end sooner and are as sure.
-
-    And rest on no more guesses.
-    """
-    one, two = plan.estimate, other.estimate
-    alike = {m.market for m in plan.machines} == {m.market for m in other.machines}
-    return (
-        alike
-        and sum(m.count for m in plan.machines) <= sum(m.count for m in other.machines)
-        and one.cost.mean <= two.cost.mean * (1.0 + SAME_COST)
-        and one.time.p50 < two.time.p50 * (1.0 - SAME_TIME)
-        and one.time.p95 <= two.time.p95
-        and one.chance >= two.chance
-        and guesses_of(plan) <= guesses_of(other)
-    )
 
 
 def _cheapest(plans: Sequence[Evaluated], total_usd: TotalUsd) -> Evaluated:

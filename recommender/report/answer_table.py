@@ -130,12 +130,11 @@ def plans_table(
 
 def plan_lines(answer: Answer, plans: Sequence[Plan], all_regions: bool = False) -> list[Cell]:
     """What each plan of a table rents, where, and what distinguishes it."""
-    best, roles = plans[answer.best - 1], role_words(answer.trio)
+    roles = role_words(answer.trio)
     return [
         (
             *_machines(plan, all_regions),
             *cells.fallback_of(plan, plans),
-            *cells.bend(plan, best, answer.best),
             *roles.get(rank, ()),
         )
         for rank, plan in enumerate(plans, 1)

@@ -76,16 +76,6 @@ def place(plan: Plan) -> str:
     return (named if named == region else f"{named} {fmt.clean(region)}") + more
 
 
-def bend(plan: Plan, best: Plan, rank: int) -> tuple[str, ...]:
-    """At the bend of the curve of cost and time: what the plan saves, and its extra time."""
-    if "knee" not in plan.labels or plan is best:
-        return ()
-    cheaper = 1 - plan.estimate.cost.mean / best.estimate.cost.mean
-    slower = plan.estimate.time.p50 / best.estimate.time.p50 - 1
-    after = f"{fmt.percent(slower)} slower" if slower >= 0.0005 else "no slower"
-    return (f"{fmt.percent(cheaper)} cheaper than plan {rank}, {after}",)
-
-
 def fallback_of(plan: Plan, plans: Sequence[Plan]) -> tuple[str, ...]:
     """The fallback, where other plans rent the same machines and differ in theirs."""
     alike = (each for each in plans if each is not plan and each.machines == plan.machines)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from recommender.catalogs.frozen import dataclass
 from recommender.plan.answer import Answer
-from recommender.plan.frontier import Frontier, FrontierPoint
+from recommender.plan.frontier import Frontier, FrontierPoint, cost_and_time, distinct
 from recommender.plan.limits import LIMITS
 from recommender.plan.report_data import SimulatedPlan
 from recommender.report import cells
@@ -22,7 +22,6 @@ from recommender.report.limit_words import limits_in_words
 from recommender.report.page import Page, Rows, headings
 
 _NONE = "No simulated plan meets the limits; recommend JOB explains why."
-_SAME = 0.02  # plans closer than this in cost or time are no choice
 _ROWS = 14  # of the plot, axes apart
 _LABEL = 8  # columns left of it
 _MIN_COLUMNS, _MAX_COLUMNS = 20, 100
@@ -30,7 +29,7 @@ _MIN_COLUMNS, _MAX_COLUMNS = 20, 100
 
 def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page:
     """One row per plan of the frontier, cheapest first, and the data for programs."""
-    points = _distinct(found.points)
+    points = distinct(found.points, cost_and_time)
     heading, times = cells.time_column([p.time for p in points]) if points else ("time", [])
     chance = ["chance"] if _limited(request) else []
     columns = headings("machines:", "cost USD", heading, *chance, "USD/h")
@@ -53,21 +52,6 @@ def frontier_page(found: Frontier, answer: Answer, request: PlanRequest) -> Page
         sheet=lambda: frontier_sheet(found),
         view=lambda width: _blocks(table, found, answer, request, width),
     )
-
-
-def _distinct(curve: Sequence[FrontierPoint]) -> list[FrontierPoint]:
-    """The points, cheapest first, that are a choice: clearly faster, or as cheap and faster."""
-    listed: list[FrontierPoint] = []
-    group_usd = 0.0  # the cheapest of those that cost as much as the last one listed
-    for each in curve:
-        if listed and each.time.p50 > listed[-1].time.p50 * (1.0 - _SAME):
-            continue
-        if listed and each.cost.mean <= group_usd * (1.0 + _SAME):
-            listed[-1] = each
-            continue
-        group_usd = each.cost.mean
-        listed.append(each)
-    return listed
 
 
 def _title(request: PlanRequest) -> str:

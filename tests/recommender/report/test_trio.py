@@ -35,7 +35,7 @@ def asking(amount: float, **known: float) -> Plan:
 
 def three(sensible: Plan, cheapest: Plan, third: Plan) -> Trio:
     return Trio(
-        Pick("sensible", 4, sensible, ("no interruptions", "one machine")),
+        Pick("sensible", 4, sensible),
         Pick("cheapest", 1, cheapest),
         Pick("safest", 5, third),
     )
