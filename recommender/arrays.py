@@ -1,6 +1,7 @@
 """Short names for the arrays that every part passes around, and the quantile of every span."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,3 +21,30 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     first[1:] = ordered[1:] != ordered[:-1]
     found: NDArray[Any] = ordered[first]
     return found
+
+
+class Table:
+    """Columns of one length, the fields of a frozen dataclass: arrays, tuples or other tables."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.__slots__[0]))
+
+    def take(self, rows: Ints | Bools) -> Self:
+        """Some of the rows, in their order."""
+        return type(self)(*(_taken(getattr(self, name), rows) for name in self.__slots__))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The rows of several tables of arrays, one after the other."""
+        columns = ([getattr(part, name) for part in parts] for name in cls.__slots__)
+        return cls(*(np.concatenate(each) for each in columns))
+
+
+def _taken(column: Any, rows: Ints | Bools) -> Any:
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    if isinstance(column, Table):
+        return column.take(rows)
+    return tuple(column[row] for row in rows.tolist())

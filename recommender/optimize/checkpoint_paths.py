@@ -1,8 +1,10 @@
 """Checkpoint paths of plans: stall, restore, and their cost."""
 
+from typing import Any
+
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.space import ANCHOR, MEMORY_TIER, NONE, OBJECT_STORE, Site, Space
 from recommender.performance import checkpoint
@@ -17,7 +19,7 @@ MAX_TIER_MACHINES = 4  # CPU machines of a memory tier; DeepVM saw no gain beyon
 
 
 @dataclass(frozen=True, slots=True)
-class Saves:
+class Saves(Table):
     """Stalls, restores and cost of saving for each plan; (plans,), seconds and USD per hour."""
 
     stall_s: Floats
@@ -31,10 +33,6 @@ class Saves:
     tier_count: Ints
     possible: Bools
 
-    def take(self, rows: Ints) -> "Saves":
-        """Those of some plans."""
-        return Saves(*(getattr(self, name)[rows] for name in self.__slots__))
-
 
 def saves_of(
     space: Space, site: Site, fleet: Clusters, counts: Ints, path: Ints, notice_s: Floats
@@ -43,7 +41,9 @@ def saves_of(
     entries = site.entries
     has_spot = np.asarray((counts[:, entries.spot] > 0).any(axis=1))
     has_on_demand = np.asarray((counts[:, ~entries.spot] > 0).any(axis=1))
-    result = _blank(len(path))
+    none = np.zeros(len(path), dtype=np.int64)
+    blank: list[Any] = [*np.zeros((7, len(path))), none - 1, none, none.astype(bool)]
+    result = Saves(*blank)
     _put(result, path == NONE, checkpoint.none(fleet), ~has_spot)
     stored = checkpoint.object_store(space.job, fleet, notice_s, transfer_of(site.provider))
     _put(result, path == OBJECT_STORE, stored)
@@ -56,21 +56,6 @@ def saves_of(
     if not space.trust_notice:
         result.notice_saves[:] = 0.0
     return result
-
-
-def _blank(count: int) -> Saves:
-    return Saves(
-        stall_s=np.zeros(count),
-        transfer_s=np.zeros(count),
-        lag_s=np.zeros(count),
-        interval_min_s=np.zeros(count),
-        restore_s=np.zeros(count),
-        notice_saves=np.zeros(count),
-        usd_per_hour=np.zeros(count),
-        tier_type=np.full(count, -1),
-        tier_count=np.zeros(count, dtype=np.int64),
-        possible=np.zeros(count, dtype=bool),
-    )
 
 
 def _put(into: Saves, rows: Bools, found: SavePaths, allowed: Bools | None = None) -> None:
@@ -91,10 +76,9 @@ def _put_tier(
 ) -> None:
     """Choose the cheapest CPU type and count of the plan's region that takes the checkpoints."""
     tier = site.tier
-    plan, row = np.nonzero(wanted[:, None] & (region[:, None] == tier.region[None]))
-    counts = np.arange(1, MAX_TIER_MACHINES + 1)
-    plan, row = np.repeat(plan, MAX_TIER_MACHINES), np.repeat(row, MAX_TIER_MACHINES)
-    count = np.tile(counts, len(plan) // MAX_TIER_MACHINES)
+    suits = wanted[:, None, None] & (region[:, None] == tier.region)[..., None]
+    plan, row, count = np.nonzero(np.repeat(suits, MAX_TIER_MACHINES, axis=2))
+    count += 1
     receiver = Receiver(tier.network_bytes_per_s[row], tier.memory_bytes[row])
     found = checkpoint.memory_tier(
         space.job,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.checkpoint_paths import Saves, saves_of
 from recommender.optimize.space import ANCHOR, NONE, OBJECT_STORE, Entries, Site, Space
@@ -41,23 +41,16 @@ ALWAYS_UP_LOGIT = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plans:
+class Plans(Table):
     """Plans of one site: which machines, which checkpoint path, which fallback (-1: none)."""
 
     counts: Ints  # (plans, entries)
     checkpoint_path: Ints  # (plans,)
     fallback: Ints  # (plans,)
 
-    def __len__(self) -> int:
-        return len(self.checkpoint_path)
-
-    def take(self, rows: Ints | Bools) -> "Plans":
-        """The plans of some rows."""
-        return Plans(self.counts[rows], self.checkpoint_path[rows], self.fallback[rows])
-
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class Values(Table):
     """Goals and figures of plans; shape (plans,). `goal_value` is inf if a limit is not met.
 
     On the paths of a search a limit may be missed by their error.
@@ -70,10 +63,6 @@ class Values:
     overhead: Floats
     meets_limits: Bools  # whether they meet the limits on these paths, without an error
 
-    def take(self, rows: Ints) -> "Values":
-        """The values of some plans."""
-        return Values(*(getattr(self, name)[rows] for name in self.__slots__))
-
     def with_rows(self, rows: Ints, values: "Values") -> "Values":
         """Replace the values of some plans."""
         changed = Values(*(getattr(self, name).copy() for name in self.__slots__))
@@ -83,10 +72,9 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Gang:
-    """The capacity law of a cluster's spot part; shape (plans,)."""
+class Gang(Table):
+    """The capacity law of a cluster's spot part, by the names of path inputs; shape (plans,)."""
 
-    has_spot: Bools
     run_mean_s: Floats
     run_sigma: Floats
     outage_sigma: Floats
@@ -95,20 +83,16 @@ class Gang:
     zone_count: Floats
     correlation: Floats
     runs_from_start: Bools
-    price_sigma: Floats
     minimum_s: Floats
     free_s: Floats
+    spot_price_sigma: Floats
+    has_spot: Bools
     notice_s: Floats
 
-    def take(self, rows: Ints) -> "Gang":
-        """The laws of some plans."""
-        return Gang(*(getattr(self, name)[rows] for name in self.__slots__))
-
     @property
-    def inputs(self) -> dict[str, Floats]:
+    def inputs(self) -> dict[str, Any]:
         """What path inputs hold of them."""
-        other = ("has_spot", "price_sigma", "notice_s", "runs_from_start")
-        return {name: getattr(self, name) for name in self.__slots__ if name not in other}
+        return {name: getattr(self, name) for name in self.__slots__[:-2]}
 
 
 def values_of(space: Space, inputs: PathInputs) -> Values:
@@ -153,7 +137,7 @@ def chance_of(limits: Limits, runs: PathFigures, plans: PathInputs) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class Reduced(Table):
     """Simulation inputs of plans of one site, and the parts they were computed from."""
 
     inputs: PathInputs
@@ -163,18 +147,6 @@ class Reduced:
     fleet: Clusters
     gang: Gang
     saves: Saves
-
-    def take(self, rows: Ints) -> "Reduced":
-        """Some of the plans."""
-        return Reduced(
-            self.inputs.take(rows),
-            self.allowed[rows],
-            self.max_usd_per_hour[rows],
-            self.step_s[rows],
-            self.fleet.take(rows),
-            self.gang.take(rows),
-            self.saves.take(rows),
-        )
 
 
 def path_inputs_of(space: Space, site: Site, plans: Plans) -> tuple[PathInputs, Bools]:
@@ -226,7 +198,7 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
     base = counts[:, on_demand] @ entries.usd_per_hour[on_demand] + services
     spot = counts[:, entries.spot] @ entries.usd_per_hour[entries.spot]
     terms = _fallback_terms(space, site, plans.fallback, step_s, saves.stall_s, saves.restore_s)
-    wait = _on_demand_terms(entries, counts)
+    at_start, replaced = _on_demand_laws(entries, counts)
     sigma = cluster_spread(space.job, space.columns, fleet, found, entries.kind, counts)
     careful = caution(space, sigma)
     inputs = PathInputs(
@@ -238,12 +210,10 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         base_step_s=largest_used(entries.step_s, held),
         base_end_s=largest_used(np.where(entries.booked, entries.notice_s, 0.0), held),
         spot_usd_per_hour=spot,
-        spot_price_sigma=gang.price_sigma,
         fixed_usd=largest_used(entries.fixed_usd, counts),
         usd_per_move=largest_used(entries.usd_per_move, counts),
         move_after_s=largest_used(entries.move_after_s, counts),
         **gang.inputs,
-        runs_from_start=gang.runs_from_start,
         changeover_s=changeover,
         interval_s=saves.interval_min_s,
         stall_s=saves.stall_s,
@@ -252,12 +222,12 @@ def drafts_of(space: Space, site: Site, plans: Plans) -> Reduced:
         boot_s=np.where(share > 0.0, boot, 0.0),
         # Its ranks meet, and each of its machines reads the whole checkpoint.
         resize_s=np.where(share > 0.0, RENDEZVOUS_S + saves.restore_s, 0.0),
-        **terms.inputs,
+        **terms,
         cautious_work_s=work * np.where(share > 0.0, 1.0, careful),
-        at_once=wait.start.at_once,
-        wait_s=wait.start.wait_s,
-        replaced_at_once=wait.replaced.at_once,
-        replaced_wait_s=wait.replaced.wait_s,
+        at_once=at_start.at_once,
+        wait_s=at_start.wait_s,
+        replaced_at_once=replaced.at_once,
+        replaced_wait_s=replaced.wait_s,
     )
     hourly = counts @ entries.max_usd_per_hour + services
     allowed = np.isfinite(step_s) & saves.possible
@@ -284,16 +254,10 @@ def servers_usd_per_hour(space: Space, site: Site, counts: Ints) -> Floats:
     return np.asarray(servers * float(site.tier.usd_per_hour.min()))
 
 
-@dataclass(frozen=True, slots=True)
-class OnDemandTerms:
-    """The waits for on-demand machines; shape (plans,)."""
+def _on_demand_laws(entries: Entries, counts: Ints) -> tuple[OnDemandLaw, OnDemandLaw]:
+    """The waits for all of a cluster at its start, and for one in place of one that failed.
 
-    start: OnDemandLaw  # for all of a cluster, at its start
-    replaced: OnDemandLaw  # for one, in place of one that failed
-
-
-def _on_demand_terms(entries: Entries, counts: Ints) -> OnDemandTerms:
-    """Machines of several entries are all there when the scarcest are.
+    Machines of several entries are all there when the scarcest are.
 
     A cluster starts in the first region of its list that has them, and stays there: a machine that
     failed is replaced where the others are. Those of a cluster with spot ones are replaced while it
@@ -310,7 +274,7 @@ def _on_demand_terms(entries: Entries, counts: Ints) -> OnDemandTerms:
         return OnDemandLaw(at_once, largest_used(law.wait_s, counts))
 
     regions = np.minimum(min_used(entries.zone_count, used), MAX_LISTED_ZONES)
-    return OnDemandTerms(scarcest(gang, used).of_list(regions), scarcest(one, alone))
+    return scarcest(gang, used).of_list(regions), scarcest(one, alone)
 
 
 def largest_used(values: Floats, counts: Ints) -> Floats:
@@ -333,43 +297,35 @@ def gang_of(space: Space, entries: Entries, counts: Ints) -> Gang:
     of x machines of one pool is lower by slope·log2(1 + (x - 1)/8); pools multiply. The shape is
     that of the pool with the largest hazard. Clusters without spot have faults only.
     """
-    used = (counts > 0) & entries.spot
-    many = np.maximum(counts, 1)
-    hazard = np.where(used, gang_hazard(many, entries.co_interruption), 0.0)
+    mine, many = np.where(entries.spot, counts, 0), np.maximum(counts, 1)
+    used = mine > 0
+    hazard = gang_hazard(many, entries.co_interruption)
     hazard = np.where(used, hazard / entries.run_mean_s, 0.0)
     faults = space.job.fault_rate_per_hour / 3600.0 * counts.sum(axis=1)
     lost = entries.availability_slope * gang_doublings(many)
     logit = entries.availability_logit - lost
     up = np.where(used, 1.0 / (1.0 + np.exp(-logit)), 1.0).prod(axis=1)
-    has_spot = np.asarray(used.any(axis=1))
-    lead = hazard.argmax(axis=1)
-
-    def of_lead(values: Floats, without: float) -> Floats:
-        return np.where(has_spot, values[lead], without)
-
+    has_spot, lead = np.asarray(used.any(axis=1)), hazard.argmax(axis=1)
     bill = np.where(used, counts * entries.usd_per_hour, 0.0)
+    price_sigma = (bill * entries.price_sigma).sum(axis=1)
+
+    def of(found: Floats, without: float) -> Floats:
+        return np.where(has_spot, found, without)
+
     return Gang(
-        has_spot=has_spot,
         run_mean_s=1.0 / np.maximum(hazard.sum(axis=1) + faults, 1e-12),
-        run_sigma=of_lead(entries.run_sigma, 1.0),
-        outage_sigma=of_lead(entries.outage_sigma, 1.0),
-        availability_logit=np.where(
-            has_spot, np.log(up / np.maximum(1.0 - up, 1e-12)), ALWAYS_UP_LOGIT
-        ),
-        zone_sd=np.where(used, entries.zone_sd, 0.0).max(axis=1),
-        zone_count=np.where(
-            has_spot, min_used(np.where(entries.spot, entries.zone_count, 9.0), counts), 1.0
-        ),
-        correlation=np.where(used, entries.correlation, 0.0).max(axis=1),
+        run_sigma=of(entries.run_sigma[lead], 1.0),
+        outage_sigma=of(entries.outage_sigma[lead], 1.0),
+        availability_logit=of(np.log(up / np.maximum(1.0 - up, 1e-12)), ALWAYS_UP_LOGIT),
+        zone_sd=largest_used(entries.zone_sd, mine),
+        zone_count=of(min_used(entries.zone_count, mine), 1.0),
+        correlation=largest_used(entries.correlation, mine),
         runs_from_start=np.where(has_spot, entries.runs_from_start[lead], True),
-        price_sigma=(bill * entries.price_sigma).sum(axis=1) / np.maximum(bill.sum(axis=1), 1e-9),
-        minimum_s=np.where(used, entries.minimum_s, 0.0).max(axis=1),
-        free_s=np.where(
-            has_spot, min_used(np.where(entries.spot, entries.free_s, np.inf), counts), 0.0
-        ),
-        notice_s=np.where(
-            has_spot, min_used(np.where(entries.spot, entries.notice_s, np.inf), counts), 0.0
-        ),
+        minimum_s=largest_used(entries.minimum_s, mine),
+        free_s=of(min_used(entries.free_s, mine), 0.0),
+        spot_price_sigma=price_sigma / np.maximum(bill.sum(axis=1), 1e-9),
+        has_spot=has_spot,
+        notice_s=of(min_used(entries.notice_s, mine), 0.0),
     )
 
 
@@ -396,62 +352,34 @@ def elastic_share(
     return np.minimum(np.nan_to_num(share, nan=0.0, posinf=0.0), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class FallbackTerms:
-    """The fallback of each plan; shape (plans,); speed 0 without one."""
-
-    speed: Floats
-    usd_per_hour: Floats
-    start_s: Floats
-    at_once: Floats
-    wait_s: Floats
-    reserve_s: Floats
-
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """The fields of path inputs about fallbacks, by name."""
-        return {
-            "fallback_speed": self.speed,
-            "fallback_usd_per_hour": self.usd_per_hour,
-            "fallback_start_s": self.start_s,
-            "fallback_at_once": self.at_once,
-            "fallback_wait_s": self.wait_s,
-            "reserve_s": self.reserve_s,
-            "wait_above": np.zeros(len(self.speed)),  # a search waits to the last moment
-            "back_above": np.full(len(self.speed), np.inf),
-        }
-
-
 def _fallback_terms(
     space: Space, site: Site, fallback: Ints, step_s: Floats, stall_s: Floats, restore_s: Floats
-) -> FallbackTerms:
-    fall = site.fallbacks
-    has = fallback >= 0
-    zero = np.zeros(len(fallback))
+) -> dict[str, Any]:
+    """The fields of path inputs about fallbacks, by name; speed 0 without one."""
+    fall, has, zero = site.fallbacks, fallback >= 0, np.zeros(len(fallback))
+    names = ("speed", "usd_per_hour", "start_s", "wait_s")
+    terms = dict.fromkeys([f"fallback_{name}" for name in names], zero)
+    # A search waits to the last moment.
+    terms |= {"fallback_at_once": zero + 1.0, "reserve_s": zero}
+    terms |= {"wait_above": zero, "back_above": zero + np.inf}
     if not len(fall) or space.limits.deadline_s is None:
-        return FallbackTerms(zero, zero, zero, zero + 1.0, zero, zero)
-    row = np.maximum(fallback, 0)
-
-    def of(values: Floats, without: float = 0.0) -> Floats:
-        return np.where(has, values[row], without)
-
-    reserve = fall.law.reserve_s(space.limits.confidence)
-    return FallbackTerms(
-        speed=np.nan_to_num(np.where(has, step_s / fall.step_s[row], 0.0), posinf=0.0),
-        usd_per_hour=of(fall.usd_per_hour),
-        start_s=of(fall.boot_s) + np.where(has, RENDEZVOUS_S + restore_s, 0.0),
-        at_once=of(fall.at_once, 1.0),
-        wait_s=of(fall.wait_s),
-        reserve_s=np.where(has, RESERVE_S + stall_s + reserve[row], 0.0),
-    )
+        return terms
+    some, reserve = fall.take(np.maximum(fallback, 0)), RESERVE_S + stall_s
+    return terms | {
+        "fallback_speed": np.nan_to_num(np.where(has, step_s / some.step_s, 0.0), posinf=0.0),
+        "fallback_usd_per_hour": np.where(has, some.usd_per_hour, 0.0),
+        "fallback_start_s": np.where(has, some.boot_s + (RENDEZVOUS_S + restore_s), 0.0),
+        "fallback_at_once": np.where(has, some.at_once, 1.0),
+        "fallback_wait_s": np.where(has, some.wait_s, 0.0),
+        "reserve_s": np.where(has, reserve + some.law.reserve_s(space.limits.confidence), 0.0),
+    }
 
 
-def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: FallbackTerms) -> Bools:
+def _fallback_ok(space: Space, has: Bools, has_spot: Bools, terms: dict[str, Floats]) -> Bools:
     """Fallbacks that meet the hourly limit, as above; they are there for spot machines only."""
-    ok: Bools = ~has | (has_spot & (terms.speed > 0.0))
-    if space.limits.hourly_usd is not None:
-        ok = ok & (terms.usd_per_hour <= space.limits.hourly_usd + TOLERANCE)
-    return ok
+    most = np.inf if space.limits.hourly_usd is None else space.limits.hourly_usd + TOLERANCE
+    cheap = terms["fallback_usd_per_hour"] <= most
+    return np.asarray((~has | (has_spot & (terms["fallback_speed"] > 0.0))) & cheap)
 
 
 def plans_without_fallback(space: Space, site: Site, counts: Ints) -> Plans:
@@ -478,5 +406,5 @@ def with_fallbacks(
     terms = _fallback_terms(space, site, fallback, step_s, saves.stall_s[of], saves.restore_s[of])
     inputs = alone.inputs.take(of)
     waits = np.where(inputs.elastic_share > 0.0, 1.0, caution(space, inputs.speed_sigma))
-    inputs = replace(inputs, cautious_work_s=inputs.work_s * waits, **terms.inputs)
+    inputs = replace(inputs, cautious_work_s=inputs.work_s * waits, **terms)
     return inputs, _fallback_ok(space, fallback >= 0, alone.gang.has_spot[of], terms)

@@ -15,12 +15,12 @@ points on a grid of numbers are a few array operations. The best of each margin 
 simulated like clusters of one type (`rating.py`).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from itertools import chain, combinations
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints, distinct
+from recommender.arrays import Bools, Floats, Ints, Table, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Cluster
 from recommender.optimize.evaluate import sensible_paths
@@ -41,26 +41,16 @@ LISTS = 3  # of regions on demand, of each provider, by each measure
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class Points(Table):
     """Numbers of machines of some entries of a region, and rough figures; (points,)."""
 
-    index: int  # of the region
+    index: Ints  # of the region
     entries: Ints  # (points, types)
     counts: Ints  # (points, types)
     usd: Floats
     time_s: Floats
     max_usd_per_hour: Floats
     overhead: Floats  # of restarts, where on-demand machines train on without spot; else inf
-
-    def take(self, points: Ints) -> "Points":
-        """Some of the points."""
-        return Points(self.index, *(getattr(self, name)[points] for name in self.__slots__[1:]))
-
-    @staticmethod
-    def joined(parts: "Sequence[Points]") -> "Points":
-        """The points of several parts of a region."""
-        columns = ([getattr(part, name) for part in parts] for name in Points.__slots__[1:])
-        return Points(parts[0].index, *map(np.concatenate, columns))
 
     def within(self, limits: Limits) -> Bools:
         """Which points meet the limits that hold at every moment, and may meet that of overhead."""
@@ -96,7 +86,7 @@ class Points:
 
     def _cluster(self, point: int) -> Cluster:
         entries, counts = self.entries[point].tolist(), self.counts[point].tolist()
-        return Cluster(self.index, tuple(entries), tuple(counts))
+        return Cluster(int(self.index[point]), tuple(entries), tuple(counts))
 
 
 def best_mixes(points: Iterable[Points], limits: Limits) -> list[Cluster]:
@@ -221,7 +211,7 @@ def _estimated(space: Space, index: int, step_s: Floats, entries: Ints, counts: 
     both = e.spot[entries].any(axis=1) & ~e.spot[entries].all(axis=1)
     lost = np.where(both, RESTART_S * rate, np.inf)
     usd, most = hourly * time_s / 3600.0, (counts * e.max_usd_per_hour[entries]).sum(axis=1)
-    return Points(index, entries, counts, usd, time_s, most, lost)
+    return Points(np.full(len(usd), index), entries, counts, usd, time_s, most, lost)
 
 
 def on_demand_mixes(space: Space, sites: range, step_s: Floats) -> list[Points]:

@@ -13,10 +13,11 @@ of them, and a plan is simulated once; without a fallback it is the same plan un
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster, ranking_key
 from recommender.optimize.chance import ERRORS, chance_error, enough, near, sure_chances
@@ -63,38 +64,21 @@ Choose = Callable[[Space, Rated, Ints], Ints]  # the fallbacks of some plans of 
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class Simulated(Table):
     """Simulated plans, under some limits; (plans,)."""
 
     plans: tuple[Candidate, ...]
     inputs: PathInputs  # with the fallback taking over at the last moment
     values: Values
 
-    def __len__(self) -> int:
-        return len(self.plans)
-
-    @staticmethod
-    def joined(parts: "Sequence[Simulated]") -> "Simulated":
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
         """The plans of several batches, each once."""
-        first: dict[Candidate, tuple[int, int]] = {}
-        for number, part in enumerate(parts):
-            for row, plan in enumerate(part.plans):
-                first.setdefault(shape_of(plan), (number, row))
-        rows = [[row for at, row in first.values() if at == n] for n in range(len(parts))]
-        some = [part.take(mine) for part, mine in zip(parts, rows, strict=True) if mine]
-        columns = ([getattr(s.values, name) for s in some] for name in Values.__slots__)
-        return Simulated(
-            tuple(plan for part in some for plan in part.plans),
-            PathInputs.joined([part.inputs for part in some]),
-            Values(*map(np.concatenate, columns)),
-        )
-
-    def take(self, rows: Sequence[int]) -> "Simulated":
-        """Some of the plans."""
-        at = np.array(rows, dtype=np.int64)
-        return Simulated(
-            tuple(self.plans[row] for row in rows), self.inputs.take(at), self.values.take(at)
-        )
+        plans = [plan for part in parts for plan in part.plans]
+        first = {shape_of(plan): row for row, plan in reversed(list(enumerate(plans)))}
+        inputs, values = ([getattr(p, n) for p in parts] for n in ("inputs", "values"))
+        every = cls(tuple(plans), PathInputs.joined(inputs), Values.joined(values))
+        return every.take(np.array(sorted(first.values())))
 
 
 def shape_of(plan: Candidate) -> Candidate:
@@ -377,10 +361,10 @@ class Pool:
             some = queue[:at_once]
             if not likely[some].all():
                 some = queue[~likely[queue]][: LOOKED_AT * at_once]
-                likely[some] = self._begins_well(limits, tried.take(some.tolist()))
+                likely[some] = self._begins_well(limits, tried.take(some))
                 left = left[~np.isin(left, some[~likely[some]])]
                 continue
-            printed += self._printed(limits, tried.take(some.tolist()), best)
+            printed += self._printed(limits, tried.take(some), best)
             best = min((each.goal_value for each in printed), default=below)
             left, done = left[~np.isin(left, some)], done + len(some)
         others = [self._figures(tried, int(row)) for row in left[met[left] & (goal[left] >= best)]]

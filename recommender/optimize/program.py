@@ -29,7 +29,7 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster
 from recommender.optimize.linear_program import Model, Solution, solve
@@ -85,7 +85,7 @@ def _by_goal(plans: RatedPlans, some: Bools) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Table):
     """Simulated plans as columns of the program; shape (columns,)."""
 
     plans: tuple[Candidate, ...]
@@ -95,14 +95,6 @@ class Columns:
     time_quantile_s: Floats
     overhead: Floats
     max_usd_per_hour: Floats
-
-    def __len__(self) -> int:
-        return len(self.plans)
-
-    def take(self, rows: Ints) -> "Columns":
-        """Some of the columns."""
-        figures = (getattr(self, name)[rows] for name in self.__slots__[1:])
-        return Columns(tuple(self.plans[row] for row in rows.tolist()), *figures)
 
     def undominated(self, limits: Limits) -> "Columns":
         """Columns that no other equals or beats in the objective and in every row that can bind."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints, distinct
+from recommender.arrays import Bools, Floats, Ints, Table, distinct
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster, counts_table
 from recommender.optimize.evaluate import (
@@ -58,7 +58,7 @@ _Figures = tuple[Floats, Floats, Floats]  # expected cost, mean and spread of th
 
 
 @dataclass(frozen=True, slots=True)
-class Rough:
+class Rough(Table):
     """Every cluster of one entry, roughly; shape (clusters,)."""
 
     site: Ints
@@ -71,13 +71,6 @@ class Rough:
     min_usd: Floats  # the work alone, nothing lost: no plan of the cluster costs less
     min_s: Floats
     speed_sigma: Floats  # of ln of the true time
-
-    def __len__(self) -> int:
-        return len(self.site)
-
-    def take(self, rows: Ints | Bools) -> "Rough":
-        """Some of the clusters."""
-        return Rough(*(getattr(self, name)[rows] for name in self.__slots__))
 
     def allowed(self, limits: Limits) -> Bools:
         """Which clusters meet the limits that hold at every moment."""
@@ -248,7 +241,7 @@ def _rated_at(space: Space, index: int, rows: Ints, counts: Ints) -> Rated:
 
 
 @dataclass(frozen=True, slots=True)
-class RatedPlans:
+class RatedPlans(Table):
     """Plans of one question, each a row of a table with one fallback or none; shape (plans,)."""
 
     table: Ints  # which of the tables
@@ -259,19 +252,6 @@ class RatedPlans:
     goal_value: Floats  # what is minimised
     chance: Floats  # that all limits are met
     planned_usd: Floats  # by the program of phases (`program.py`); inf: it is no solution
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    @staticmethod
-    def joined(parts: "Sequence[RatedPlans]") -> "RatedPlans":
-        """The plans of several tables."""
-        columns = ([getattr(part, name) for part in parts] for name in RatedPlans.__slots__)
-        return RatedPlans(*(np.concatenate(each) for each in columns))
-
-    def take(self, rows: Ints | Bools) -> "RatedPlans":
-        """Some of the plans."""
-        return RatedPlans(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 def rated_plans(space: Space, tables: Sequence[Rated]) -> RatedPlans:
@@ -318,17 +298,13 @@ def _figures(limits: Limits, found: Rates) -> _Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class _Pairs(Table):
     """Plans of a table with a fallback, as the program of means divides the work; (pairs,)."""
 
     table: Ints
     row: Ints
     fallback: Ints
     planned_usd: Floats
-
-    def take(self, rows: Ints) -> "_Pairs":
-        """Some of the pairs."""
-        return _Pairs(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 def _pairs(space: Space, number: int, table: Rated, figures: _Figures, alone: Ints) -> _Pairs:

@@ -19,13 +19,12 @@ These rank: a sum over few scenarios is neither a bound nor what is printed. Pla
 (`risk/monte_carlo.py`).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Floats, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.laws import OUTAGE_FAMILY, RUN_FAMILY, logistic
 from recommender.risk.move_after import patient_wait_s, share_moved
@@ -73,7 +72,7 @@ def _levels(count: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Table):
     """Plans in every scenario; shape (plans, scenarios), those with interruptions first."""
 
     weight: Floats
@@ -82,15 +81,6 @@ class Rates:
     work_s: Floats  # at its true speed
     lost: Floats  # to checkpoints, lost work and restarts, per useful work
     fallback_share: Floats  # of the work that a fallback does
-
-    def take(self, rows: Ints) -> "Rates":
-        """Some of the plans."""
-        return Rates(*(getattr(self, name)[rows] for name in self.__slots__))
-
-    @staticmethod
-    def joined(parts: "Sequence[Rates]") -> "Rates":
-        """The plans of several tables."""
-        return Rates(*(np.concatenate([getattr(p, n) for p in parts]) for n in Rates.__slots__))
 
     def mean(self, values: Floats) -> Floats:
         """Weighted mean over the scenarios; (plans,)."""
@@ -259,7 +249,7 @@ def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
 
 
 @dataclass(frozen=True, slots=True)
-class FallbackRates:
+class FallbackRates(Table):
     """A fallback for each plan; shape (plans,)."""
 
     start_s: Floats
@@ -267,16 +257,6 @@ class FallbackRates:
     usd_per_hour: Floats
     latest_s: Floats  # until when it must be done: the deadline less what the rule reserves
     wait_s: Floats  # expected, for its machines
-
-    def take(self, rows: Ints) -> "FallbackRates":
-        """Some of the fallbacks."""
-        return FallbackRates(*(getattr(self, name)[rows] for name in self.__slots__))
-
-    @staticmethod
-    def joined(parts: "Sequence[FallbackRates]") -> "FallbackRates":
-        """The fallbacks of several tables."""
-        names = FallbackRates.__slots__
-        return FallbackRates(*(np.concatenate([getattr(p, n) for p in parts]) for n in names))
 
 
 def within_overhead(found: Rates, fall: FallbackRates, max_overhead: float) -> Rates:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns, Steps, clusters_of
@@ -31,7 +31,7 @@ NONE, OBJECT_STORE, ANCHOR, MEMORY_TIER = range(4)  # as in `CHECKPOINT_PATHS`
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class Entries(Table):
     """Offers of one site; every field has shape (entries,)."""
 
     kind: Ints  # row of the machine columns
@@ -66,16 +66,9 @@ class Entries:
     at_once: Floats  # without spot: chance to get one machine at once
     wait_s: Floats  # and the median wait otherwise
 
-    def __len__(self) -> int:
-        return len(self.kind)
-
-    def take(self, rows: Ints | Bools) -> "Entries":
-        """The entries of some rows."""
-        return Entries(*(getattr(self, name)[rows] for name in self.__slots__))
-
 
 @dataclass(frozen=True, slots=True)
-class Fallbacks:
+class Fallbacks(Table):
     """On-demand clusters that can finish a job; shape (fallbacks,).
 
     Those that a search tries are sorted, the slowest first, of one speed the cheapest last.
@@ -90,21 +83,14 @@ class Fallbacks:
     at_once: Floats  # chance that all of its machines are there at once
     wait_s: Floats  # and the median wait otherwise
 
-    def __len__(self) -> int:
-        return len(self.kind)
-
     @property
     def law(self) -> OnDemandLaw:
         """How soon each fallback is available."""
         return OnDemandLaw(self.at_once, self.wait_s)
 
-    def take(self, rows: Ints) -> "Fallbacks":
-        """The fallbacks of some rows."""
-        return Fallbacks(*(getattr(self, name)[rows] for name in self.__slots__))
-
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(Table):
     """CPU machines that can receive checkpoints in memory; shape (types,)."""
 
     offer: Ints
@@ -112,9 +98,6 @@ class Tier:
     usd_per_hour: Floats
     memory_bytes: Floats
     network_bytes_per_s: Floats
-
-    def __len__(self) -> int:
-        return len(self.offer)
 
 
 @dataclass(frozen=True, slots=True)

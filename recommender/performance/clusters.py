@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from recommender.arrays import Floats, Ints
+from recommender.arrays import Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 
@@ -83,7 +83,7 @@ class MachineColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Clusters:
+class Clusters(Table):
     """Many clusters at once; every field has shape (clusters,)."""
 
     kind: Ints  # row of MachineColumns where all machines are alike, else -1
@@ -103,16 +103,9 @@ class Clusters:
     disk_bytes_per_s: Floats  # slowest
     link_gpus: Floats  # that the links of a machine reach, other machines' too
 
-    def __len__(self) -> int:
-        return len(self.machines)
-
-    def take(self, rows: Ints) -> "Clusters":
-        """The clusters of some rows, in their order."""
-        return Clusters(*(getattr(self, name)[rows] for name in self.__slots__))
-
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Table):
     """One optimiser step of each cluster; shape (clusters,); step_s is inf if it cannot run.
 
     Seconds are for `Job.global_batch` samples: a part of a step if batches grow with GPUs.
@@ -135,10 +128,6 @@ class Steps:
     experts: Floats  # GPUs that divide the experts of a layer
     again: Floats  # share of the layers that are computed again in the backward pass
     fits: Floats  # chance that the memory is enough, in small micro-batches if it has to be
-
-    def take(self, rows: Ints) -> "Steps":
-        """The steps of some rows, in their order."""
-        return Steps(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 def widened(columns: MachineColumns, sd: float) -> MachineColumns:

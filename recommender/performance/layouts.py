@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.job.derive import TOKEN_FAMILIES
 from recommender.job.job import Job
@@ -89,7 +89,7 @@ _TENSOR, _STAGES, _CONTEXT, _SHARDED, _EXPERTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Layouts:
+class Layouts(Table):
     """Layouts of the network, each on one cluster; shape (pairs,)."""
 
     layout: Ints  # row of LAYOUTS
@@ -99,10 +99,6 @@ class Layouts:
     context: Floats  # c, groups of them that share a sequence
     sharded: Floats  # 1 where all GPUs of the cluster divide the weights, else 0
     experts: Floats  # GPUs that divide the experts of a layer
-
-    def take(self, rows: Ints | Bools) -> "Layouts":
-        """Some of the layouts, in their order."""
-        return Layouts(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
     def replica(self) -> Floats:

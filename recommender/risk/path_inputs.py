@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 
 # What changes nothing of the runs of a cluster: of its fallback, or of any that it may have.
@@ -18,7 +18,7 @@ BY_THE_SECOND = 1.0  # such a step is nothing to round
 
 
 @dataclass(frozen=True, slots=True)
-class PathInputs:
+class PathInputs(Table):
     """Many plans at once; every field has shape (plans,)."""
 
     work_s: Floats  # training time on the whole cluster, nothing lost
@@ -64,13 +64,6 @@ class PathInputs:
     replaced_at_once: Floats  # the same of one machine, in place of one that failed
     replaced_wait_s: Floats
 
-    def __len__(self) -> int:
-        return len(self.work_s)
-
-    def take(self, rows: Ints | Bools) -> "PathInputs":
-        """The inputs of some rows."""
-        return PathInputs(*[column[rows] for column in _columns_of(self)])
-
     def rented_s(self, time_s: Floats) -> Floats:
         """The time that base machines are charged for, of plans that need them so long."""
         found = np.maximum(time_s, self.base_minimum_s[:, None])
@@ -107,12 +100,6 @@ class PathInputs:
         """Each row, with its values of other columns, as bytes."""
         columns = [np.asarray(column, dtype=float) for column in _columns_of(self)]
         return [row.tobytes() for row in np.stack([*columns, *others], axis=1)]
-
-    @staticmethod
-    def joined(parts: "Sequence[PathInputs]") -> "PathInputs":
-        """The inputs of several tables."""
-        columns = zip(*map(_columns_of, parts), strict=True)
-        return PathInputs(*map(np.concatenate, columns))
 
 
 _columns_of = attrgetter(*PathInputs.__slots__)

@@ -18,7 +18,7 @@ Borders in proportion to what is left are nearly those of the optimal policy (do
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.path_inputs import PathInputs
 
@@ -28,7 +28,7 @@ ROUND_S_PER_PLACE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchPolicy:
+class SwitchPolicy(Table):
     """The numbers of some plans' policies, to broadcast with paths; (plans, 1)."""
 
     due_s: Floats  # deadline less the reserve and the start of the fallback
@@ -36,10 +36,6 @@ class SwitchPolicy:
     wait_above: Floats
     back_above: Floats
     changeover_s: Floats  # of the cluster
-
-    def take(self, rows: Ints) -> "SwitchPolicy":
-        """The policies of some rows."""
-        return SwitchPolicy(*(getattr(self, name)[rows] for name in self.__slots__))
 
     def need_s(self, left: Floats) -> Floats:
         """Seconds to do the work that is left on demand."""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from recommender.arrays import Bools, Floats, Ints
+from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.risk.lanes import Clock, Lanes, alone
 from recommender.risk.path_inputs import PathInputs, Paths
@@ -221,7 +221,7 @@ class _Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaves:
+class _Leaves(Table):
     """Plans that leave their cluster; (those plans,)."""
 
     who: Ints  # plan × paths + path
@@ -230,9 +230,6 @@ class _Leaves:
     moment_s: Floats
     done: Floats
     known: Bools
-
-    def take(self, rows: Ints | Bools) -> "_Leaves":
-        return _Leaves(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 def _leaves(p: PathInputs, s: Stretch, rules: _Rules, who: Ints, lane: Ints) -> _Leaves:
@@ -253,7 +250,7 @@ def _leaves(p: PathInputs, s: Stretch, rules: _Rules, who: Ints, lane: Ints) -> 
         found = _looked(p, s, rules, who[at[some]], lane[at[some]], cycle[some])
         parts.append(found.take(_of_each(found.who)))
         gone[parts[-1].who] = True
-    return _Leaves(*(np.concatenate([getattr(e, n) for e in parts]) for n in _Leaves.__slots__))
+    return _Leaves.joined(parts)
 
 
 def _of_each(who: Ints) -> Bools:

@@ -78,5 +78,5 @@ def test_a_mix_has_the_shape_of_its_worst_pool_and_the_terms_of_the_least_kind_o
     assert (gang.zone_sd[0], gang.correlation[0], gang.zone_count[0]) == (1.0, 0.3, 2.0)
     assert (gang.notice_s[0], gang.free_s[0], gang.minimum_s[0]) == (30.0, 60.0, 90.0)
     # Spreads of prices weigh the bill of each pool: 2 × 1 and 3 × 4 USD/h.
-    assert gang.price_sigma[0] == pytest.approx((2 * 0.5 + 12 * 0.1) / 14)
+    assert gang.spot_price_sigma[0] == pytest.approx((2 * 0.5 + 12 * 0.1) / 14)
     assert gang.has_spot[0]
