@@ -30,22 +30,16 @@ SHORT_OF = 0.02  # of the chance at the last moment
 TOLERANCE = 0.002  # below the limit, as a share of it: near enough
 
 
-@dataclass(frozen=True, slots=True)
-class Switched:
-    """Plans whose fallbacks take over when the overhead limit requires; shape (plans,)."""
-
-    values: Values
-    early_s: Floats  # before the last moment that the deadline allows
-
-
 def switched_in_time(
     space: Space,
     inputs: PathInputs,
     values: Values,
     about_s: Floats | float = 0.0,
     best: float = np.inf,
-) -> Switched:
-    """Switch earlier the plans with a fallback that meet the limits but for their overhead.
+) -> tuple[Values, Floats]:
+    """Switch plans with a fallback earlier that meet the limits but for their overhead.
+
+    The values of all, and by how many seconds before the last moment each switches.
 
     `values` are those of the last moment that the deadline allows; about so much earlier they
     switch on other paths, and the `best` plan has that goal. On the paths of a search the limit may
@@ -56,18 +50,14 @@ def switched_in_time(
     if space.limits.goal == "cost":  # the earlier they switch, the more they cost
         most_usd = NO_CHOICE * values.cost_usd[values.meets_limits].min(initial=best)
         rows = rows[values.cost_usd[rows] <= most_usd]
-    if not len(rows):
-        return Switched(values, early_s)
-    about_s = np.broadcast_to(about_s, early_s.shape)
-    found_s = _remembered(space, inputs.take(rows), about_s[rows], most_usd)
-    met = np.isfinite(found_s)
-    rows, found_s = rows[met], found_s[met]
-    if not len(rows):
-        return Switched(values, early_s)
-    early_s[rows] = found_s
-    return Switched(
-        values.with_rows(rows, values_of(space, inputs.take(rows).earlier(found_s))), early_s
-    )
+    if len(rows):
+        about_s = np.broadcast_to(about_s, early_s.shape)
+        found_s = _remembered(space, inputs.take(rows), about_s[rows], most_usd)
+        rows, found_s = rows[np.isfinite(found_s)], found_s[np.isfinite(found_s)]
+    if len(rows):
+        early_s[rows] = found_s
+        values = values.with_rows(rows, values_of(space, inputs.take(rows).earlier(found_s)))
+    return values, early_s
 
 
 def _misses_overhead_only(space: Space, inputs: PathInputs, values: Values) -> Bools:

@@ -34,7 +34,7 @@ from recommender.optimize.rating import (
     rough_estimates,
     structural,
 )
-from recommender.optimize.space import Masks, Space, chance_less_error
+from recommender.optimize.space import Fallbacks, Masks, Space, chance_less_error
 from recommender.optimize.thresholds import with_thresholds
 from recommender.optimize.watch import Watch
 from recommender.plan.frontier import unbeaten
@@ -60,7 +60,7 @@ EPSILON = 1e-4  # a plan must be better by this share to matter
 AT_ONCE = 64  # clusters of a proof simulated at once
 
 Key = tuple[int, int]  # a table of rated plans, and a row of it
-Choose = Callable[[Space, Rated, Ints], Ints]  # the fallbacks of some plans of a table
+Choose = Callable[[Space, Fallbacks, Floats], Ints]  # of clusters of some step times
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class Pool:
             if not keys or (found.plans and not whole):
                 break
             done |= set(keys)
-            new = self.simulate(limits, keys, choices)
+            new = self.simulate(limits, keys, choices_of)
             tried = new if tried is None else Simulated.joined([tried, new])
             found = self._confirmed(limits, tried, below, CONFIRMED if whole else FEW)
             best = min(found.goal, below)
@@ -288,7 +288,7 @@ class Pool:
             plans += [table.candidate(row, -1) for row in range(len(rows))]
             if limits.deadline_s is None or choose is None or not len(table.site.fallbacks):
                 continue
-            chosen = choose(space, table, rows)
+            chosen = choose(space, table.site.fallbacks, table.found.step_s)
             of, column = np.nonzero((chosen >= 0) & table.found.gang.has_spot[:, None])
             fallback = chosen[of, column]
             helped, allowed = with_fallbacks(space, table.site, table.found, of, fallback)
@@ -296,13 +296,12 @@ class Pool:
             pairs = zip(of[allowed].tolist(), fallback[allowed].tolist(), strict=True)
             plans += [table.candidate(*pair) for pair in pairs]
         joined = PathInputs.joined(inputs)
-        found = switched_in_time(space, joined, values_of(space, joined))
-        early = found.early_s
+        values, early = switched_in_time(space, joined, values_of(space, joined))
         plans = [
             replace(plan, early_s=by) if by else plan
             for plan, by in zip(plans, early.tolist(), strict=True)
         ]
-        return Simulated(tuple(plans), joined, found.values)
+        return Simulated(tuple(plans), joined, values)
 
     def _refined(self, limits: Limits, among: Among, tried: Simulated) -> Simulated:
         """With every fallback of the best clusters, their neighbours and the same elsewhere."""
@@ -314,7 +313,7 @@ class Pool:
         near = [each for cluster in best for each in self._neighbours(cluster)]
         self._rate(near)
         parts = [tried]
-        for clusters, choose in ((near, choices), (best[:ALL_FALLBACKS], every_fallback)):
+        for clusters, choose in ((near, choices_of), (best[:ALL_FALLBACKS], every_choice)):
             keys = self.rows_of(limits, clusters, among)
             parts += [self.simulate(limits, keys, choose)] if keys else []
         return Simulated.joined(parts)
@@ -385,8 +384,9 @@ class Pool:
         """Those plans that meet the limits on the printed paths."""
         space = self.under(limits).on_printed_paths()
         about_s = np.array([plan.early_s for plan in some.plans])
-        found = switched_in_time(space, some.inputs, values_of(space, some.inputs), about_s, best)
-        v, inputs, asked = found.values, some.inputs.earlier(found.early_s), limits.confidence
+        v = values_of(space, some.inputs)
+        v, early_s = switched_in_time(space, some.inputs, v, about_s, best)
+        inputs, asked = some.inputs.earlier(early_s), limits.confidence
         over = np.zeros(len(some), dtype=bool)
         if limits.max_overhead is not None:
             over = v.overhead > limits.max_overhead
@@ -408,17 +408,11 @@ class Pool:
                 v.chance[rows] = sure_chances(space, policies.take(some_of), v.chance[rows])
                 met = rows[v.chance[rows] >= enough(limits, paths)]
                 best = min(best, float(goal[met].min(initial=np.inf)) * (1.0 + PATHS_ERROR))
+        met = np.flatnonzero(~over & (v.chance >= enough(limits, paths)))
+        found = replace(some, values=replace(v, goal_value=goal))
         return [
-            replace(
-                some.plans[row],
-                goal_value=float(goal[row]),
-                cost_usd=float(v.cost_usd[row]),
-                time_s=float(v.time_s[row]),
-                chance=float(v.chance[row]),
-                printed=True,
-                early_s=float(found.early_s[row]),
-            )  # fmt: skip
-            for row in np.flatnonzero(~over & (v.chance >= enough(limits, paths))).tolist()
+            replace(self._figures(found, row), printed=True, early_s=float(early_s[row]))
+            for row in met.tolist()
         ]
 
     def _with_policy(
@@ -461,7 +455,7 @@ class Pool:
         keys = self.rows_of(limits, clusters)
         if not keys:
             return []
-        tried = self.simulate(limits, keys, choices)
+        tried = self.simulate(limits, keys, choices_of)
         rows = np.flatnonzero(np.isfinite(tried.values.goal_value)).tolist()
         return [self._figures(tried, row) for row in rows]
 
@@ -540,7 +534,7 @@ class Pool:
             self._rate(clusters)
             keys = self.rows_of(limits, clusters)
             if keys:
-                tried = self.simulate(limits, keys, every_fallback)
+                tried = self.simulate(limits, keys, every_choice)
                 done += len(tried)
                 plans = (*plans, *self._confirmed(limits, tried, best).plans)
         else:
@@ -600,13 +594,3 @@ def column_of_answer(space: Space, plan: Candidate, inputs: PathInputs) -> Colum
     found = printed.cache.outcomes(inputs, space.limits.deadline_s)
     chance = np.minimum(chance_of(space.limits, found, inputs), space.limits.confidence)
     return columns_of(printed, (shape_of(plan),), inputs, chance)
-
-
-def choices(space: Space, table: Rated, rows: Ints) -> Ints:
-    """The fallbacks worth trying."""
-    return choices_of(space, table.site.fallbacks, table.found.step_s)
-
-
-def every_fallback(space: Space, table: Rated, rows: Ints) -> Ints:
-    """All fallbacks that are not far slower."""
-    return every_choice(space, table.site.fallbacks, table.found.step_s)

@@ -7,6 +7,7 @@ choose what is simulated (`program.py`); nothing that is printed rests on them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -183,18 +184,9 @@ class Rated:
         return self.found.inputs.speed_sigma * SPEED_LEVEL
 
     @property
-    def mixed(self) -> bool:
-        """Whether its clusters are of several entries."""
-        return int((self.plans.counts[0] > 0).sum()) > 1
-
-    @property
     def clusters(self) -> list[Cluster]:
         """The cluster of each plan."""
-        used = [np.flatnonzero(row) for row in self.plans.counts]
-        return [
-            Cluster(self.index, tuple(self.rows[at].tolist()), tuple(row[at].tolist()))
-            for row, at in zip(self.plans.counts, used, strict=True)
-        ]
+        return [self.candidate(row, -1).cluster for row in range(len(self))]
 
     def candidate(self, plan: int, fallback: int) -> Candidate:
         """A plan with one of the site's fallbacks, or none."""
@@ -256,13 +248,13 @@ class RatedPlans(Table):
 
 def rated_plans(space: Space, tables: Sequence[Rated]) -> RatedPlans:
     """The plans of some tables under limits, alone and with the fallbacks worth trying."""
-    alone, pairs = list[RatedPlans](), list[_Pairs]()
+    alone, pairs = list[RatedPlans](), list[RatedPlans]()
     for number, table in enumerate(tables):
         rows = np.flatnonzero(structural(space.limits, table.found))
         figures = _figures(space.limits, table.alone)
         alone.append(_alone(space.limits, number, table, figures).take(rows))
         if space.limits.deadline_s is not None and len(table.site.fallbacks):
-            pairs.append(_pairs(space, number, table, figures, rows))
+            pairs.append(_pairs(space, table, alone[-1], figures))
     if not alone:
         none: Any = np.zeros(0, dtype=np.int64)
         return RatedPlans(none, none, none, *np.zeros((5, 0)))
@@ -297,42 +289,27 @@ def _figures(limits: Limits, found: Rates) -> _Figures:
     return found.mean(found.usd), mean, np.sqrt(np.maximum(variance, 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pairs(Table):
-    """Plans of a table with a fallback, as the program of means divides the work; (pairs,)."""
-
-    table: Ints
-    row: Ints
-    fallback: Ints
-    planned_usd: Floats
-
-
-def _pairs(space: Space, number: int, table: Rated, figures: _Figures, alone: Ints) -> _Pairs:
-    choices = choices_of(space, table.site.fallbacks, table.found.step_s[alone])
-    at, column = np.nonzero((choices >= 0) & table.found.gang.has_spot[alone, None])
-    fallback, row = choices[at, column], alone[at]
-    usd, mean, spread = (each[row] for each in figures)
-    work_s = table.alone.mean(table.alone.work_s)[row]
-    terms = table.fallback_rates(space, row, fallback)
+def _pairs(space: Space, table: Rated, alone: RatedPlans, figures: _Figures) -> RatedPlans:
+    """Some plans with each of their fallbacks, as the program of means divides the work."""
+    choices = choices_of(space, table.site.fallbacks, table.found.step_s[alone.row])
+    at, column = np.nonzero((choices >= 0) & table.found.gang.has_spot[alone.row, None])
+    pairs = replace(alone.take(at), fallback=choices[at, column])
+    usd, mean, spread = (each[pairs.row] for each in figures)
+    work_s = table.alone.mean(table.alone.work_s)[pairs.row]
+    terms = table.fallback_rates(space, pairs.row, pairs.fallback)
     planned = _planned_usd((usd, mean, spread), work_s, terms)
-    possible = np.flatnonzero(np.isfinite(planned))
-    return _Pairs(np.full(len(row), number), row, fallback, planned).take(possible)
+    return replace(pairs, planned_usd=planned).take(np.isfinite(planned))
 
 
 def _by_scenario(
-    space: Space, tables: Sequence[Rated], pairs: Sequence[_Pairs]
+    space: Space, tables: Sequence[Rated], pairs: Sequence[RatedPlans]
 ) -> list[RatedPlans]:
     """The first pairs by the program of means, worked out scenario by scenario."""
-    chosen = [
-        (tables[int(some.table[0])], some.take(rows))
-        for some, rows in zip(
-            pairs, _first([p.planned_usd for p in pairs], BY_SCENARIO), strict=True
-        )
-        if len(rows)
-    ]
-    if not chosen:
+    first = _first([p.planned_usd for p in pairs], BY_SCENARIO)
+    some = [p.take(rows) for p, rows in zip(pairs, first, strict=True) if len(rows)]
+    if not some:
         return []
-    some = _Pairs(*(np.concatenate([getattr(p, n) for _, p in chosen]) for n in _Pairs.__slots__))
+    chosen = [(tables[int(p.table[0])], p) for p in some]
     found = Rates.joined([table.alone.take(p.row) for table, p in chosen])
     terms = FallbackRates.joined([t.fallback_rates(space, p.row, p.fallback) for t, p in chosen])
     sd = np.concatenate([table.price_sd[p.row] for table, p in chosen])
@@ -343,8 +320,8 @@ def _by_scenario(
         early = within_overhead(found.take(over), terms.take(over), limits.max_overhead)
         usd[over], time_s[over], _ = _figures(limits, early)
         goal[over], chance[over] = goal_and_chance(limits, early, sd[over])
-    where = some.table, some.row, some.fallback
-    return [RatedPlans(*where, usd, time_s, goal, chance, some.planned_usd)]
+    joined = RatedPlans.joined(some)
+    return [replace(joined, usd=usd, time_s=time_s, goal_value=goal, chance=chance)]
 
 
 def _first(values: Sequence[Floats], count: int) -> list[Ints]:
@@ -407,7 +384,7 @@ def goal_and_chance(
         met *= normal_cdf(room / np.maximum(price_sd, MIN_SD)[:, None])
     chance = found.mean(met)
     by_time = limits.goal == "time"
-    goal = found.ordered(found.time_s).trimmed() if by_time else found.mean(found.usd)
+    goal = found.trimmed(found.time_s) if by_time else found.mean(found.usd)
     if limits.max_overhead is not None:
         over = np.maximum(found.mean(found.lost) / np.maximum(limits.max_overhead, 1e-9), 1.0)
         chance, goal = np.where(over <= OVER, chance, 0.0), goal * over

@@ -86,31 +86,23 @@ class Rates(Table):
         """Weighted mean over the scenarios; (plans,)."""
         return np.asarray((values * self.weight).sum(axis=1))
 
-    def ordered(self, values: Floats) -> "Ordered":
-        """The values of each plan in ascending order, and their cumulative weights."""
+    def median(self, values: Floats) -> Floats:
+        """The value that half of the scenarios do not exceed; (plans,)."""
+        value, _, reached = self._ordered(values)
+        at = np.minimum((reached < 0.5).sum(axis=1), value.shape[1] - 1)
+        return np.asarray(value[np.arange(len(at)), at])
+
+    def trimmed(self, values: Floats) -> Floats:
+        """Mean of the middle nine tenths; (plans,)."""
+        value, weight, reached = self._ordered(values)
+        weight = weight * ((reached >= MIDDLE) & (reached - weight <= 1.0 - MIDDLE))
+        return np.asarray((value * weight).sum(axis=1) / weight.sum(axis=1))
+
+    def _ordered(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """The values of each plan in ascending order, their weights and cumulative weights."""
         order = np.argsort(values, axis=1)
         weight = np.take_along_axis(self.weight, order, axis=1)
-        return Ordered(np.take_along_axis(values, order, axis=1), weight, np.cumsum(weight, axis=1))
-
-
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """Values in ascending order, their weights and cumulative weights; shape (plans, scenarios)."""
-
-    value: Floats
-    weight: Floats
-    reached: Floats
-
-    def quantile(self, share: float) -> Floats:
-        """The value that a share of the scenarios does not exceed; (plans,)."""
-        at = np.minimum((self.reached < share).sum(axis=1), self.value.shape[1] - 1)
-        return np.asarray(self.value[np.arange(len(at)), at])
-
-    def trimmed(self) -> Floats:
-        """Mean of the middle nine tenths; (plans,)."""
-        inside = (self.reached >= MIDDLE) & (self.reached - self.weight <= 1.0 - MIDDLE)
-        weight = self.weight * inside
-        return np.asarray((self.value * weight).sum(axis=1) / weight.sum(axis=1))
+        return np.take_along_axis(values, order, axis=1), weight, np.cumsum(weight, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +126,11 @@ def rates(p: PathInputs) -> Rates:
     slower = np.exp(p.speed_sigma[:, None] * s.speed[None])
     work = np.tile(p.work_s[:, None] * slower, len(s.zone))
     left = np.maximum(work - p.elastic_share[:, None] * capacity.first_s, 0.0)
-    met = _interruptions(p, cycle, capacity, left)
-    cases = (_worked_out(p, cycle, capacity, work, left, n) for n in (met.count, 0.0 * met.count))
+    count, lasts = _interruptions(p, cycle, capacity, left)
+    cases = (_worked_out(p, cycle, capacity, work, left, n) for n in (count, 0.0 * count))
     time, usd, lost = (np.concatenate(both, axis=1) for both in zip(*cases, strict=True))
-    lasts = np.concatenate([1.0 - met.lasts, met.lasts], axis=1)
-    weight, whole = np.tile(capacity.weight, 2) * lasts, np.tile(work, 2)
+    weight = np.tile(capacity.weight, 2) * np.concatenate([1.0 - lasts, lasts], axis=1)
+    whole = np.tile(work, 2)
     return Rates(weight, time, usd, whole, lost, np.zeros_like(whole))
 
 
@@ -190,18 +182,12 @@ def _core_s(p: PathInputs, capacity: _Capacity) -> Floats:
     return np.asarray(np.maximum(capacity.wait_s + (p.boot_s - p.resize_s)[:, None], 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Interruptions:
-    """Interruptions, where there are some, and the chance of none; (plans, scenarios)."""
-
-    count: Floats
-    lasts: Floats
-
-
 def _interruptions(
     p: PathInputs, cycle: _Cycle, capacity: _Capacity, left: Floats
-) -> _Interruptions:
-    """Either none, if what is left of the run at hand lasts, or as many as there are on average.
+) -> tuple[Floats, Floats]:
+    """How many where there are some, and the chance of none; (plans, scenarios).
+
+    None if what is left of the run at hand lasts, else as many as there are on average.
 
     A stationary process meets left/useful of them on average, all of them in the runs that
     are interrupted at all.
@@ -210,7 +196,7 @@ def _interruptions(
     lasts = np.clip(_chance_to_last(p, needed), 0.0, 1.0)
     each = cycle.useful_s[:, None] + p.elastic_share[:, None] * _core_s(p, capacity)
     count = np.maximum(left / each / np.maximum(1.0 - lasts, MIN_CHANCE), 1.0)
-    return _Interruptions(np.where(left <= 0.0, 0.0, count), lasts)
+    return np.where(left <= 0.0, 0.0, count), lasts
 
 
 def _chance_to_last(p: PathInputs, needed_s: Floats) -> Floats:
@@ -266,7 +252,7 @@ def within_overhead(found: Rates, fall: FallbackRates, max_overhead: float) -> R
     ones restart more runs than they save.
     """
     spread, least = _spread_out(found), np.full(len(fall.latest_s), np.inf)
-    usual_s = spread.ordered(spread.time_s).quantile(0.5)
+    usual_s = spread.median(spread.time_s)
     usual_s, late_s = np.minimum(usual_s, fall.latest_s), np.maximum(fall.latest_s - usual_s, 0.0)
     moments = [usual_s + share * late_s for share in BEYOND_USUAL]
     latest_s, rows, some, own = moments[0].copy(), np.arange(len(least)), spread, fall
@@ -277,7 +263,7 @@ def within_overhead(found: Rates, fall: FallbackRates, max_overhead: float) -> R
             some, own = spread.take(rows), fall.take(rows)
         if not len(rows):
             break
-        lost = some.mean(_handed_over(some, replace(own, latest_s=tried_s[rows])).lost)
+        lost = some.mean(_handed_over(some, replace(own, latest_s=tried_s[rows]))[2])
         better = lost < least[rows]
         latest_s[rows[better]], least[rows[better]] = tried_s[rows[better]], lost[better]
     return with_fallback(spread, replace(fall, latest_s=latest_s))
@@ -315,31 +301,22 @@ def with_fallback(found: Rates, fall: FallbackRates) -> Rates:
     If a scenario is late on its own, the share φ = (T - D)/(T - T_f) of the work is done on the
     fallback, which alone takes T_f = start + W/speed.
     """
-    over = _handed_over(found, fall)
-    share, whole_s = over.share, over.whole_s
+    whole_s, share, lost = _handed_over(found, fall)
     alone, due_s = fall.start_s[:, None] + whole_s, fall.latest_s[:, None]
     used = share > 0.0
     hours = (share * whole_s + used * fall.start_s[:, None]) / 3600.0
     usd = (1.0 - share) * found.usd + hours * fall.usd_per_hour[:, None]
     ends = np.where(alone < due_s, due_s + fall.wait_s[:, None], alone + fall.wait_s[:, None])
     time = np.where(used, ends, found.time_s)
-    return Rates(found.weight, time, usd, found.work_s, over.lost, share)
+    return Rates(found.weight, time, usd, found.work_s, lost, share)
 
 
-@dataclass(frozen=True, slots=True)
-class _HandedOver:
-    """What a fallback does; shape (plans, scenarios)."""
-
-    whole_s: Floats  # the whole work there
-    share: Floats  # of the work that it does
-    lost: Floats  # by the plan, as in `Rates`
-
-
-def _handed_over(found: Rates, fall: FallbackRates) -> _HandedOver:
+def _handed_over(found: Rates, fall: FallbackRates) -> tuple[Floats, Floats, Floats]:
+    """The whole work on a fallback, the share that it does, and what the plan loses."""
     whole_s = found.work_s * fall.step_ratio[:, None]
     alone, due_s = fall.start_s[:, None] + whole_s, fall.latest_s[:, None]
     over = (found.time_s - due_s) / np.maximum(found.time_s - alone, 1e-9)
     share = np.where(alone < due_s, np.clip(over, 0.0, 1.0), 1.0)
     share = np.where(found.time_s > due_s, share, 0.0)
     again = (share > 0.0) * fall.start_s[:, None] / np.maximum(whole_s, 1e-9)
-    return _HandedOver(whole_s, share, (1.0 - share) * found.lost + again)
+    return whole_s, share, (1.0 - share) * found.lost + again

@@ -170,11 +170,6 @@ class Space:
     # Chances near the one that is asked for, on more paths (`chance.py`).
 
     @property
-    def path_count(self) -> int:
-        """The number of deciding paths."""
-        return (self.printed or self.cache).path_count
-
-    @property
     def min_chance(self) -> float:
         """The smallest chance on the search paths that may still be the required one."""
         sure = self.limits.confidence
@@ -246,11 +241,9 @@ def numbers_allowed(site: Site, step_s: Floats) -> Bools:
 
     `step_s` has shape (kinds, machines), the result (entries, machines).
     """
-    e, n = site.entries, np.arange(1, step_s.shape[1] + 1)
-    allowed = np.isfinite(step_s[e.kind]) & (n <= e.cap[:, None])
-    for use, quota in zip(site.quota_use, site.quota, strict=True):
-        allowed &= use[:, None] * n <= quota + 1e-9
-    return np.asarray(allowed)
+    most = step_s.shape[1]
+    fits = np.arange(1, most + 1) <= most_machines(site, most)[:, None]
+    return np.asarray(np.isfinite(step_s[site.entries.kind]) & fits)
 
 
 def single_clusters(job: Job, c: MachineColumns, most: int) -> SingleClusters:

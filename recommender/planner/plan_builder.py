@@ -166,7 +166,7 @@ class PlanBuilder:
         if self.limits.max_overhead is None or last.fallback_speed[0] <= 0.0:
             return 0.0
         space = self.space.on_printed_paths()
-        return float(switched_in_time(space, last, values_of(space, last)).early_s[0])
+        return float(switched_in_time(space, last, values_of(space, last))[1][0])
 
 
 def meets(plan: Plan, limits: Limits) -> bool:

@@ -58,7 +58,7 @@ def paths_of(q: Space, c: Candidate) -> Paths:
     plan = Plans(counts, np.array([c.checkpoint_path]), np.array([c.fallback]))
     inputs, allowed = path_inputs_of(q, site, plan)
     assert allowed.all()
-    return simulate_paths(inputs, q.limits.deadline_s, q.path_count, q.seed)
+    return simulate_paths(inputs, q.limits.deadline_s, q.cache.path_count, q.seed)
 
 
 def hours_of(q: Space) -> float:
