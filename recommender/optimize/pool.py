@@ -252,19 +252,11 @@ class Pool:
             rows = better(limits, self.plans(limits), best * (1.0 + error))
         else:
             plans = self.plans(limits)
-            rows = surest(limits, plans, self._on_spot(plans))
-        keys = self._clusters_among(limits, among, rows, done)
-        if best is None or np.isfinite(best):
-            return keys[:most]
-        spot = [bool(self.tables[table].found.gang.has_spot[row]) for table, row in keys]
-        halves = ([key for key, on in zip(keys, spot, strict=True) if on == of] for of in (0, 1))
-        return [key for half in halves for key in half[: most // 2]]
-
-    def _on_spot(self, plans: RatedPlans) -> Bools:
-        """Which rated plans have spot machines."""
-        columns = [table.found.gang.has_spot for table in self.tables]
-        begins = np.cumsum([0, *map(len, columns)])
-        return np.concatenate([np.zeros(0, dtype=bool), *columns])[begins[plans.table] + plans.row]
+            rows = surest(limits, plans)
+            halves = (rows[plans.places[rows] == 0.0], rows[plans.places[rows] > 0.0])
+            each = (self._clusters_among(limits, among, half, done) for half in halves)
+            return [key for keys in each for key in keys[: most // 2]]
+        return self._clusters_among(limits, among, rows, done)[:most]
 
     def _clusters_among(
         self, limits: Limits, among: Among, rows: Ints, done: Container[Key] = ()
@@ -490,11 +482,7 @@ class Pool:
         frontier: a list costs more and waits less, which a mean time hides.
         """
         alone = np.flatnonzero(plans.fallback < 0)
-        kind = np.zeros(len(alone), dtype=np.int64)
-        for number, table in enumerate(self.tables):
-            mine = plans.table[alone] == number
-            gang, at = table.found.gang, plans.row[alone[mine]]
-            kind[mine] = np.where(gang.has_spot[at], 1 + (gang.zone_count[at] > 1.0), 0)
+        kind = np.minimum(plans.places[alone], 2.0)
         found = list[int]()
         for group in range(3):
             rows = alone[kind == group]

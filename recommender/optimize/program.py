@@ -67,14 +67,16 @@ def better(limits: Limits, plans: RatedPlans, goal: float) -> Ints:
     return _by_goal(plans, likely & (plans.goal_value < goal))
 
 
-def surest(limits: Limits, plans: RatedPlans, spot: Bools) -> Ints:
+def surest(limits: Limits, plans: RatedPlans) -> Ints:
     """Plans by the chance that they meet the limits; of equal ones the best first.
 
     On demand a rated chance is about the simulated one (of 1,300 plans none was a tenth off), on
     spot none at all is none; but 0 may also stand for an overhead, which an early switch lowers.
     """
     none = -1.0 if limits.max_overhead is not None else 0.0
-    rows = np.flatnonzero(plans.chance > np.where(spot, none, limits.confidence - SHORT))
+    rows = np.flatnonzero(
+        plans.chance > np.where(plans.places > 0.0, none, limits.confidence - SHORT)
+    )
     some = plans.take(rows)
     return np.asarray(rows[np.lexsort((some.goal_value, -np.round(some.chance, 2)))])
 

@@ -244,6 +244,7 @@ class RatedPlans(Table):
     goal_value: Floats  # what is minimised
     chance: Floats  # that all limits are met
     planned_usd: Floats  # by the program of phases (`program.py`); inf: it is no solution
+    places: Floats  # of the list of its spot machines; 0 on demand
 
 
 def rated_plans(space: Space, tables: Sequence[Rated]) -> RatedPlans:
@@ -257,7 +258,7 @@ def rated_plans(space: Space, tables: Sequence[Rated]) -> RatedPlans:
             pairs.append(_pairs(space, table, alone[-1], figures))
     if not alone:
         none: Any = np.zeros(0, dtype=np.int64)
-        return RatedPlans(none, none, none, *np.zeros((5, 0)))
+        return RatedPlans(none, none, none, *np.zeros((6, 0)))
     return RatedPlans.joined([*alone, *_by_scenario(space, tables, pairs)])
 
 
@@ -277,6 +278,7 @@ def _alone(limits: Limits, number: int, table: Rated, figures: _Figures) -> Rate
         time_s,
         *goal_and_chance(limits, table.alone, table.price_sd, table.level),
         np.where(time_s + spread_s <= due, usd, np.inf),
+        table.found.gang.has_spot * table.found.gang.zone_count,
     )
 
 

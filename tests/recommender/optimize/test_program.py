@@ -88,7 +88,7 @@ def test_what_comes_first_is_chosen_by_both_programs_in_turn() -> None:
             assert best[rows[0]] <= best.min() * 1.001 or not sure[rows[0]]
         if q.limits.deadline_s is not None and q.limits.goal != "time":
             assert plans.planned_usd[rows[:2]].min() == plans.planned_usd.min()
-        chances = plans.chance[surest(q.limits, plans, np.ones(len(plans), dtype=bool))]
+        chances = plans.chance[surest(q.limits, plans)]
         assert (np.diff(chances) <= 0.01).all()
         for row in better(q.limits, plans, 100.0).tolist():
             assert plans.goal_value[row] < 100.0
