@@ -32,6 +32,7 @@ import numpy as np
 from recommender.arrays import Bools, Floats, Ints, Table
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.candidate import Candidate, Cluster
+from recommender.optimize.fallback_choices import undominated
 from recommender.optimize.linear_program import Model, Solution, solve
 from recommender.optimize.rating import RatedPlans
 from recommender.optimize.space import Space
@@ -41,6 +42,7 @@ from recommender.plan.limits import Limits
 # Scenarios are few: a plan whose estimated chance is short by less than `BLUR` counts as one that
 # meets the limits, and one that is short by less than `SHORT` comes after all that seem to.
 BLUR, SHORT = 0.03, 0.12
+HOPELESS = 12  # plans simulated where none may meet the limits: columns of the answer's program
 MAX_COLUMNS = 120  # of an answer's program, of those that no other beats the best
 MAX_NAME = 100  # characters of a name that PuLP writes into an .lp file
 HOUR_S = 3600.0
@@ -73,12 +75,11 @@ def surest(limits: Limits, plans: RatedPlans) -> Ints:
     On demand a rated chance is about the simulated one (of 1,300 plans none was a tenth off), on
     spot none at all is none; but 0 may also stand for an overhead, which an early switch lowers.
     """
-    none = -1.0 if limits.max_overhead is not None else 0.0
-    rows = np.flatnonzero(
-        plans.chance > np.where(plans.places > 0.0, none, limits.confidence - SHORT)
-    )
-    some = plans.take(rows)
-    return np.asarray(rows[np.lexsort((some.goal_value, -np.round(some.chance, 2)))])
+    spot = 0.0 if limits.max_overhead is None else -1.0
+    least = np.where(plans.places > 0.0, spot, limits.confidence - SHORT)
+    ranked = np.lexsort((plans.goal_value, -np.round(plans.chance, 2)))
+    hopeful = ranked[plans.chance[ranked] > least[ranked]]
+    return hopeful if len(hopeful) else ranked[:HOPELESS]
 
 
 def _by_goal(plans: RatedPlans, some: Bools) -> Ints:
@@ -104,23 +105,15 @@ class Columns(Table):
         figures += [] if limits.deadline_s is None else [self.time_quantile_s]
         figures += [] if limits.budget_usd is None else [self.usd_quantile]
         figures += [] if limits.max_overhead is None else [self.overhead]
-        table = np.stack(figures)
-        ranked = np.lexsort(tuple(reversed(figures)))
-        kept = list[int]()
-        for row in ranked.tolist():
-            if not kept or not _beaten(table[:, kept], table[:, row]):
-                kept.append(row)
-        return self.take(np.array(kept[:MAX_COLUMNS], dtype=np.int64))
+        rows = undominated(*figures)
+        ranked = np.lexsort([each[rows] for each in reversed(figures)])
+        return self.take(rows[ranked[:MAX_COLUMNS]])
 
     def with_others(self, others: "Columns") -> "Columns":
         """These columns and others, those of the same plan left out."""
         own = self.take(np.flatnonzero([plan not in others.plans for plan in self.plans]))
         both = ([getattr(part, name) for part in (own, others)] for name in self.__slots__[1:])
         return Columns((*own.plans, *others.plans), *map(np.concatenate, both))
-
-
-def _beaten(by: Floats, figures: Floats) -> bool:
-    return bool((by <= figures[:, None]).all(axis=0).any())
 
 
 @dataclass(frozen=True)

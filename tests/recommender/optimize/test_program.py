@@ -10,8 +10,9 @@ import pytest
 from recommender.arrays import Ints
 from recommender.job.jobfile import find_job
 from recommender.optimize import pool as pool_room
+from recommender.optimize.fallback_choices import choices_of
 from recommender.optimize.linear_program import solve
-from recommender.optimize.pool import Pool, Selection, choices, shape_of
+from recommender.optimize.pool import Pool, Selection, shape_of
 from recommender.optimize.program import MasterProgram, better, master_program, order, surest
 from recommender.optimize.rating import RatedPlans
 from recommender.optimize.space import Space
@@ -165,7 +166,7 @@ def test_a_conflict_names_rows_that_cannot_be_met_and_none_too_many() -> None:
         pool.plans(limits)  # rates them
         keys = pool.rows_of(limits, list(pool.known)[:20])
         if keys:
-            tried = pool.simulate(limits, keys, choices)
+            tried = pool.simulate(limits, keys, choices_of)
             program = master_program(q, pool.columns(limits, Selection((), tried)), None)
             assert program.conflict() == ("deadline",)
             named += 1
