@@ -9,7 +9,7 @@ from recommender.plan.limits import MARKETS
 from recommender.report import catalog as catalog_view
 from recommender.report import formatting as fmt
 from recommender.report.html.elements import Element, Sheet, element, written
-from recommender.report.html.page import content_policy, style_text
+from recommender.report.html.page import head
 from recommender.serve.question import MAX_CHARACTERS, SETTINGS, OfferFilter
 from recommender.text import shown
 
@@ -80,16 +80,6 @@ def refusal_page(problems: Sequence[str], form: Element) -> bytes:
 
 
 def _page(title: str, goal: str, *parts: Element) -> bytes:
-    style = style_text()
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy",
-                content=content_policy([], style, asks=True)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", title),
-        element("style", style),
-    )  # fmt: skip
     links = (("./", "Plan"), ("catalog", "Catalog"), ("openapi.json", "API"))
     items = (element("li", element("a", name, href=where)) for where, name in links)
     body = element(
@@ -98,7 +88,8 @@ def _page(title: str, goal: str, *parts: Element) -> bytes:
         element("header", element("h1", title), element("p", goal, class_="goal")),
         element("main", *parts),
     )
-    return f"<!doctype html>\n{written(element('html', head, body, lang='en'))}\n".encode()
+    page = element("html", head(title, asks=True), body, lang="en")
+    return f"<!doctype html>\n{written(page)}\n".encode()
 
 
 def plan_form(jobs: Sequence[tuple[str, str]], given: Given = NOTHING) -> Element:

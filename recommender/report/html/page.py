@@ -57,7 +57,8 @@ def render(
         _json("answer", document(answer, request)),
     )
     extend(body, [element("script", text) for text in scripts])
-    page = element("html", _head(request, scripts, asks=bool(ask)), body, lang="en")
+    title = f"What to rent for {sections.job_name(request)}"
+    page = element("html", head(title, scripts, asks=bool(ask)), body, lang="en")
     return f"<!doctype html>\n{written(page)}\n"
 
 
@@ -112,30 +113,23 @@ def _pictures(answer: Answer, data: PageData, series: Sequence[PriceSeries]) -> 
     }
 
 
-def _head(request: PlanRequest, scripts: list[str], asks: bool) -> Element:
-    style = style_text()
-    policy = content_policy(scripts, style, asks)
+def head(title: str, scripts: Sequence[str] = (), asks: bool = False) -> Element:
+    """The head of every page; one of the server `asks` it other questions by a form."""
+    style = _static(STYLE)
+    policy = _content_policy(scripts, style, asks)
     return element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
-        element("title", f"What to rent for {sections.job_name(request)}"),
+        element("title", title),
         element("style", style),
     )
 
 
-def style_text() -> str:
-    """The style of every page."""
-    return _static(STYLE)
-
-
-def content_policy(scripts: list[str], style: str, asks: bool = False) -> str:
-    """Only the scripts and the style that are in the file run; nothing is ever fetched.
-
-    A page of the server `asks` it other questions by a form.
-    """
+def _content_policy(scripts: Sequence[str], style: str, asks: bool) -> str:
+    """Only the scripts and the style that are in the file run; nothing is ever fetched."""
     forms = "'self'" if asks else "'none'"
     run = " ".join(map(_hash, scripts)) or "'none'"
     return (
