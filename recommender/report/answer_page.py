@@ -10,7 +10,8 @@ from recommender.report import cells
 from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
-from recommender.report.page import Column, Page, Rows
+from recommender.report.page import Page, Rows
+from recommender.report.short_answer import ShortPlan
 
 if TYPE_CHECKING:
     from recommender.report.layout import Block
@@ -67,31 +68,28 @@ def answer_page(answer: Answer, request: PlanRequest, shown: Shown = ALL_USUAL) 
 
 
 def _short(answer: Answer, request: PlanRequest, quiet: bool, every: bool) -> Page:
-    """The short answer as a table."""
+    """The short answer as lists, which a chat shows as well as a page; chats have no tables."""
     from recommender.report.short_forms import short_form  # rich
 
     short = short_form(answer, request, every)
-    rows = tuple(
-        (plan.role, "\n".join(filter(None, (plan.machines, plan.where, plan.catch))), *plan.figures)
-        for plan in short.plans
-    )
-    columns = (
-        Column("", right=False),
-        Column(short.asked, right=False),
-        *map(Column, short.headings),
-    )
-    verdict = [short.verdict] if short.verdict else []
+    verdict = (short.verdict,) if short.verdict else ()
+    plans = tuple((plan.role, _in_a_line(plan)) for plan in short.plans)
     if quiet:
-        return Page(columns=columns, rows=rows, above=tuple(verdict))
-    labels = [*short.steps, ("Prices", short.prices), ("More", short.more)]
+        return Page(above=verdict, labels=plans)
+    labels = (*short.steps, ("Prices", short.prices), ("More", short.more))
+    steps = tuple((name, words) for name, words in labels if words)
+    warnings = (f"warning: {fmt.clean(each)}" for each in answer.warnings)
     return Page(
-        title=short.job,
-        above=(*verdict, *(f"warning: {fmt.clean(each)}" for each in answer.warnings)),
-        columns=columns,
-        rows=rows,
-        below=(short.span,) if short.span else (),
-        labels=tuple((name, words) for name, words in labels if words),
+        title=f"{short.job}, {short.asked}",
+        above=(*verdict, *warnings),
+        labels=plans,
+        then=(Page(below=(short.span,) if short.span else (), labels=steps),),
     )
+
+
+def _in_a_line(plan: ShortPlan) -> str:
+    known = " · ".join(filter(None, (plan.where, plan.catch)))
+    return f"{plan.machines}: {', '.join(plan.figures)} ({known})"
 
 
 def plan_sheet(answer: Answer) -> Rows:
