@@ -116,8 +116,7 @@ class AccountQuotas:
             return ()  # unlimited, or under one name already
         everywhere = all(limit.region == "" for _, limits in given for limit in limits)
         place = "" if everywhere else region
-        market: Literal["spot", "on_demand"] = "spot" if quota.market == "spot" else "on_demand"
-        unit: Literal["gpu", "vcpu"] = "gpu" if quota.unit == "gpu" else "vcpu"
+        market, unit = _bought(quota.market), _counted(quota)
         return (QuotaLimit(quota.provider, quota.name, market, place, unit, round(most, 6)),)
 
     @cached_property
@@ -170,28 +169,22 @@ def quotas_of_account(word: str, catalog: Catalog) -> tuple[QuotaLimit, ...]:
             for provider in dict.fromkeys(quota.provider for quota in catalog.quotas)
         )
     stated = tuple(
-        QuotaLimit(
-            provider=terms.provider,
-            quota_family=terms.instance_type or OTHERS,
-            market="spot" if terms.market == "spot" else "on_demand",
-            region="",
-            unit="machine",
-            amount=terms.new_account,
-        )
-        for terms in catalog.billing
-        if terms.new_account is not None
+        QuotaLimit(t.provider, t.instance_type or OTHERS, _bought(t.market), "", "machine", most)
+        for t in catalog.billing
+        if (most := t.new_account) is not None
     )
     return stated + tuple(
-        QuotaLimit(
-            provider=quota.provider,
-            quota_family=quota.quota_family,
-            market="spot" if quota.market == "spot" else "on_demand",
-            region="",
-            unit="gpu" if quota.unit == "gpu" else "vcpu",
-            amount=quota.default_new,
-        )
-        for quota in catalog.quotas
+        QuotaLimit(q.provider, q.quota_family, _bought(q.market), "", _counted(q), q.default_new)
+        for q in catalog.quotas
     )
+
+
+def _bought(market: str) -> Literal["spot", "on_demand"]:
+    return "spot" if market == "spot" else "on_demand"
+
+
+def _counted(quota: Quota) -> Literal["gpu", "vcpu"]:
+    return "gpu" if quota.unit == "gpu" else "vcpu"
 
 
 def _most(t: InstanceType, limits: Iterable[QuotaLimit]) -> float:

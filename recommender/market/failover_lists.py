@@ -117,15 +117,13 @@ class FailoverLists:
         """
         if not self.facts.choice.quotas:
             return [list(rows)]
-        most = [min(int(self._most(row)), self.max_machines) for row in rows]
+        o, by_quota = self.facts.catalog.offers, self.facts.quotas.most_machines
+        most = [
+            int(min(by_quota(self._type(r)[1], o.market[r], o.region[r]), self.max_machines))
+            for r in rows
+        ]
         levels = sorted({n for n in most if n > 0}) or [0]
         return [[r for r, n in zip(rows, most, strict=True) if n >= level] for level in levels]
-
-    def _most(self, row: int) -> float:
-        """Most machines of an offer that the quotas allow on their own; inf where they all do."""
-        o = self.facts.catalog.offers
-        most = self.facts.quotas.most_machines(self._type(row)[1], o.market[row], o.region[row])
-        return min(most, 1e9)
 
     def _prefixes(self, pool: Pool) -> list[Pool]:
         """A list and its shorter beginnings: fewer zones are cheaper, more are interrupted less."""
@@ -134,11 +132,8 @@ class FailoverLists:
 
     def inside_region(self, rows: Sequence[int]) -> list[Pool]:
         """Lists within one region, for clusters that mix entries."""
-        alone = self.facts.choice.failover == "none"
-        pools = []
-        for mine in self._spot_by_type(rows).values():
-            pools.append(self.of(mine[:1] if alone else mine))
-        return pools
+        most = 1 if self.facts.choice.failover == "none" else None
+        return [self.of(mine[:most]) for mine in self._spot_by_type(rows).values()]
 
     def across_regions_held(self, pools: Sequence[Pool]) -> list[Pool]:
         """Lists of the cheapest regions of scarce types without spot, from pools of one region.

@@ -55,15 +55,6 @@ def _name(limit: QuotaLimit) -> str:
     return f"{limit.provider} {limit.quota_family} {limit.market} {limit.region}".strip()
 
 
-def limits_of(facts: Facts, pool: Pool) -> tuple[QuotaLimit, ...]:
-    """The quotas that apply to a pool, in every region of its failover list."""
-    if not facts.choice.quotas:
-        return ()
-    market, regions = quota_market(facts, pool), regions_of(facts, pool)
-    found = (each for region in regions for each in facts.quotas.of(pool.type, market, region))
-    return tuple(dict.fromkeys(found))
-
-
 def quota_market(facts: Facts, pool: Pool) -> str:
     """The market whose quotas a pool's machines count on."""
     return facts.terms(pool.type, pool.market).quota_market or pool.market
@@ -76,8 +67,12 @@ def regions_of(facts: Facts, pool: Pool) -> tuple[str, ...]:
 
 
 def one_machine_more(facts: Facts, pool: Pool) -> tuple[tuple[QuotaLimit, float], ...]:
-    """Every quota that applies to a pool, and how much one machine uses of it."""
-    limits = (each for each in limits_of(facts, pool) if math.isfinite(each.amount))
+    """Every quota that applies to a pool, in any of its regions, and how much a machine uses."""
+    if not facts.choice.quotas:
+        return ()
+    market, regions = quota_market(facts, pool), regions_of(facts, pool)
+    found = (each for region in regions for each in facts.quotas.of(pool.type, market, region))
+    limits = (each for each in dict.fromkeys(found) if math.isfinite(each.amount))
     uses = ((limit, quota_use(pool.type, limit.unit)) for limit in limits)
     return tuple((limit, use) for limit, use in uses if use > 0)
 

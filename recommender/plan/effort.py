@@ -58,19 +58,15 @@ def effort_of(plan: Plan) -> Effort:
     """Estimate the work that a plan takes."""
     kept = all(m.market != "spot" for m in plan.machines) and plan.is_promised
     beyond = 0 if plan.needs or plan.is_owned else max(plan.gpus - ONE_MACHINE, 0)
+    own_h = quota_h(plan.gpus) if _lacks_quota(plan, False) else 0.0
+    late = plan.fallback  # may need a quota besides that of the plan
+    late_h = quota_h(late.gpus) if late and _lacks_quota(plan, True) else 0.0
     return Effort(
-        quota_h=(quota_h(plan.gpus) if _lacks_quota(plan, False) else 0.0) + fallback_quota_h(plan),
+        quota_h=own_h + late_h,
         resume_h=0.0 if kept else RESUME_H,
         cluster_h=CLUSTER_H * log2(sum(m.count for m in plan.machines)) + ARGUE_PER_GPU_H * beyond,
         interruptions_h=INTERRUPTION_H * plan.estimate.interruptions,
     )
-
-
-def fallback_quota_h(plan: Plan) -> float:
-    """Hours that the quota of its fallback takes; 0 if it needs none besides that of the plan."""
-    if plan.fallback is None or not _lacks_quota(plan, True):
-        return 0.0
-    return quota_h(plan.fallback.gpus)
 
 
 def _lacks_quota(plan: Plan, fallback: bool) -> bool:
