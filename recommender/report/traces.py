@@ -269,33 +269,37 @@ def _market_rows(law: MarketLaw) -> Iterator[_Row]:
         yield (name, "", "", otherwise) if value is None else _row(name, value, note)
 
 
+def _of(part: str, of: str, **figures: tuple[Value | float | None, str]) -> Iterator[_Cells]:
+    """The figures that are known of one thing, each with its unit."""
+    for name, (value, unit) in figures.items():
+        if value is not None:
+            yield part, of, name, value if isinstance(value, Value) else Value(value), unit
+
+
 def _cells(found: TraceFit) -> Iterator[_Cells]:
     for law in found.laws:
-        of = f"{law.what} {law.family}"
-        yield "law", of, "median", law.median_h, "h"
-        yield "law", of, "mean", law.mean_h, "h"
-        yield "law", of, "shape", law.shape, ""
-        yield "law", of, "aic", Value(law.aic), ""
-        yield "law", of, "seen", Value(law.seen), "intervals"
-        yield "law", of, "unfinished", Value(law.unfinished), "intervals"
+        yield from _of(
+            "law", f"{law.what} {law.family}", median=(law.median_h, "h"), mean=(law.mean_h, "h"),
+            shape=(law.shape, ""), aic=(law.aic, ""), seen=(law.seen, "intervals"),
+            unfinished=(law.unfinished, "intervals"),
+        )  # fmt: skip
     for size in found.sizes:
-        yield "gang", str(size.machines), "availability", size.availability, "share"
-        if size.run_mean_h is not None:
-            yield "gang", str(size.machines), "run_mean", size.run_mean_h, "h"
-        yield "gang", str(size.machines), "interruptions", Value(size.interruptions), ""
-    if found.co_interruption is not None:
-        yield "gang", "all", "co_interruption", found.co_interruption, ""
+        yield from _of(
+            "gang", str(size.machines), availability=(size.availability, "share"),
+            run_mean=(size.run_mean_h, "h"), interruptions=(size.interruptions, ""),
+        )  # fmt: skip
+    yield from _of("gang", "all", co_interruption=(found.co_interruption, ""))
     if found.groups is not None:
         g = found.groups
-        yield "groups", "all", "mean_group", g.mean_group, "machines"
-        yield "groups", "all", "share_in_groups", g.share_in_groups, "share"
-        yield "groups", "all", "per_machine_hour", g.per_machine_hour, "1/h"
-        if g.co_interruption is not None:
-            yield "groups", "all", "co_interruption", g.co_interruption, ""
+        yield from _of(
+            "groups", "all", mean_group=(g.mean_group, "machines"),
+            share_in_groups=(g.share_in_groups, "share"),
+            per_machine_hour=(g.per_machine_hour, "1/h"), co_interruption=(g.co_interruption, ""),
+        )  # fmt: skip
     if found.zones is not None:
-        yield "series", "all", "sd_of_availability", found.zones.sd, "share"
+        yield from _of("series", "all", sd_of_availability=(found.zones.sd, "share"))
     for hour, value in enumerate(found.hours):
-        yield "hour", f"{hour:02d} UTC", "availability", value, "share"
+        yield from _of("hour", f"{hour:02d} UTC", availability=(value, "share"))
     for series in found.series:
         yield from _series_cells(series)
     if found.law is not None:
@@ -303,33 +307,23 @@ def _cells(found: TraceFit) -> Iterator[_Cells]:
 
 
 def _series_cells(series: Watched) -> Iterator[_Cells]:
-    yield "series", series.name, "watched", Value(series.hours), "h"
-    if series.availability is not None:
-        yield "series", series.name, "availability", series.availability, "share"
-        yield "series", series.name, "interruptions", Value(series.interruptions), ""
-    p = series.prices
-    if p is None:
-        return
-    yield "price", series.name, "mean", p.mean_usd, "USD/h"
-    yield "price", series.name, "least", Value(p.min_usd), "USD/h"
-    yield "price", series.name, "most", Value(p.most_usd), "USD/h"
-    yield "price", series.name, "changes_per_day", p.changes_per_day, "1/d"
-    for days, move in ((1, p.moves_1d), (7, p.moves_7d)):
-        if move is not None:
-            yield "price", series.name, f"moves_{days}d", move, "rms of ln"
+    up, p = series.availability, series.prices
+    yield from _of(
+        "series", series.name, watched=(series.hours, "h"), availability=(up, "share"),
+        interruptions=(None if up is None else series.interruptions, ""),
+    )  # fmt: skip
+    if p is not None:
+        yield from _of(
+            "price", series.name, mean=(p.mean_usd, "USD/h"), least=(p.min_usd, "USD/h"),
+            most=(p.most_usd, "USD/h"), changes_per_day=(p.changes_per_day, "1/d"),
+            moves_1d=(p.moves_1d, "rms of ln"), moves_7d=(p.moves_7d, "rms of ln"),
+        )  # fmt: skip
 
 
 def _market_cells(law: MarketLaw) -> Iterator[_Cells]:
-    figures = (
-        ("run_mean", law.run_mean_s, "s"),
-        ("run_sigma", law.run_sigma, ""),
-        ("outage_sigma", law.outage_sigma, ""),
-        ("availability", law.availability, "share"),
-        ("zone_sd", law.zone_sd, "logit"),
-        ("availability_slope", law.availability_slope, "logit"),
-        ("co_interruption", law.co_interruption, ""),
-        ("short_runs", law.short_runs, "share"),
-    )
-    for name, value, unit in figures:
-        if value is not None:
-            yield "planner", "law", name, value, unit
+    return _of(
+        "planner", "law", run_mean=(law.run_mean_s, "s"), run_sigma=(law.run_sigma, ""),
+        outage_sigma=(law.outage_sigma, ""), availability=(law.availability, "share"),
+        zone_sd=(law.zone_sd, "logit"), availability_slope=(law.availability_slope, "logit"),
+        co_interruption=(law.co_interruption, ""), short_runs=(law.short_runs, "share"),
+    )  # fmt: skip
