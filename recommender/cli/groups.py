@@ -127,6 +127,7 @@ class SuggestingGroup(TyperGroup):
             meant = nearest(first, self.commands)
             known = f"did you mean {meant}?" if meant else f"known: {', '.join(self.commands)}"
             raise UsageError(f"unknown command '{shown(ctx.info_name)} {shown(first)}'; {known}")
+        keep_as_typed(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
 
