@@ -2,26 +2,28 @@
 
 import multiprocessing as mp
 import os
+import pickle
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from importlib import import_module
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import RecommendError, UsageError
 
-Shared = TypeVar("Shared")
-Piece = TypeVar("Piece")
-Result = TypeVar("Result")
-Do = Callable[[Shared, Piece], Result]
+Do = Callable[[Any, Any], Any]  # from what all pieces have in common, and one of them, its result
+Ended = Iterator[tuple[int, Any]]  # number and result of each piece
 
 LOCAL = "local"  # as a scheduler: a Dask cluster of processes on this machine
 LOST = "start again: what was written stays"
 RETRIES = 3  # times that work is tried again whose worker died
-_shared: list[Any] = []  # in a process of a pool: what all pieces have in common
+_common: list[Any] = []  # in a process that works: what all pieces have in common
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,57 +33,57 @@ class Workers:
     count: int = 1  # processes of this machine
     scheduler: str = ""  # address of a Dask scheduler, or `LOCAL`
 
-    def results(
-        self, do: Do[Shared, Piece, Result], shared: Shared, work: Sequence[Piece]
-    ) -> Iterator[tuple[int, Result]]:
+    def results(self, do: Do, common: Any, work: Sequence[Any]) -> Ended:
         """Each piece's number and result; what a worker had that dies is done again by another."""
         if self.scheduler:
-            return self._on_dask(do, shared, work)
+            return self._on_dask(do, common, work)
         if self.count > 1:
-            return self._in_processes(do, shared, work)
-        return ((number, do(shared, piece)) for number, piece in enumerate(work))
+            return self._in_processes(do, common, work)
+        return ((number, do(common, piece)) for number, piece in enumerate(work))
 
-    def _in_processes(
-        self, do: Do[Shared, Piece, Result], shared: Shared, work: Sequence[Piece]
-    ) -> Iterator[tuple[int, Result]]:
-        left, deaths = dict(enumerate(work)), 0
-        while left:
-            pool = ProcessPoolExecutor(self.count, mp.get_context("spawn"), _enter, (shared,))
-            try:
-                running = {pool.submit(_done, do, piece): i for i, piece in left.items()}
-                for future in as_completed(running):
-                    number, result = running.pop(future), future.result()
-                    del left[number]
-                    deaths = 0
-                    yield number, result
-            except BrokenProcessPool:  # one died, and with it the pool
-                deaths += 1
-                if deaths > RETRIES:
-                    raise RecommendError(f"workers died again and again; {LOST}") from None
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+    def _in_processes(self, do: Do, common: Any, work: Sequence[Any]) -> Ended:
+        left, deaths, running = list(range(len(work)))[::-1], Counter[int](), dict[Any, Any]()
+        with NamedTemporaryFile() as file, ExitStack() as stack:
+            # Not through the pipe of a process: one that is killed as it starts leaves it full.
+            Path(file.name).write_bytes(pickle.dumps(common))
+            idle = [_pool(file.name) for _ in range(min(self.count, len(work)))]
+            stack.callback(lambda: [p.shutdown(False) for p in (*idle, *dict(running.values()))])
+            while left or running:
+                while left and idle:
+                    pool, number = idle.pop(), left.pop()
+                    try:
+                        running[pool.submit(_done, do, work[number])] = pool, number
+                    except BrokenProcessPool:  # it died with nothing to do
+                        idle, left = [*idle, _pool(file.name)], [*left, number]
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    pool, number = running.pop(future)
+                    if not isinstance(future.exception(), BrokenProcessPool):
+                        idle.append(pool)
+                        yield number, future.result()
+                        continue
+                    idle, left = [*idle, _pool(file.name)], [*left, number]
+                    deaths[number] += 1
+                    if deaths[number] > RETRIES:
+                        raise RecommendError(f"piece {number + 1} ends its workers; {LOST}")
 
-    def _on_dask(
-        self, do: Do[Shared, Piece, Result], shared: Shared, work: Sequence[Piece]
-    ) -> Iterator[tuple[int, Result]]:
+    def _on_dask(self, do: Do, common: Any, work: Sequence[Any]) -> Ended:
         try:
             distributed: Any = import_module("distributed")  # has no types
         except ImportError:
             raise UsageError("--scheduler needs Dask: pip install distributed") from None
-        with ExitStack() as stack:
-            address = self.scheduler
-            if address == LOCAL:
-                local = {"n_workers": self.count, "threads_per_worker": 1, "silence_logs": 50}
-                cluster = distributed.LocalCluster(**local, dashboard_address=None)
-                address = stack.enter_context(cluster).scheduler_address
+        here = {"n_workers": self.count, "threads_per_worker": 1, "silence_logs": 50}
+        local = here | {"dashboard_address": None} if self.scheduler == LOCAL else {}
+        address, known = None if local else self.scheduler, {"set_as_default": False, **local}
+        try:
+            client = distributed.Client(address, timeout="10s", **known)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"--scheduler {self.scheduler}: no cluster answers ({error})"
+            ) from None
+        with client:
             try:
-                client = distributed.Client(address, timeout="10s", set_as_default=False)
-            except (OSError, ValueError) as error:
-                raise UsageError(f"--scheduler {address}: no cluster answers ({error})") from None
-            stack.enter_context(client)
-            try:
-                common = client.scatter(shared, broadcast=True, hash=False)
-                futures = client.map(do, [common] * len(work), work, pure=False, retries=RETRIES)
+                sent = client.scatter(common, broadcast=True, hash=False)
+                futures = client.map(do, [sent] * len(work), work, pure=False, retries=RETRIES)
                 numbers = {future.key: number for number, future in enumerate(futures)}
                 for future in distributed.as_completed(futures, loop=client.loop):
                     yield numbers[future.key], future.result()
@@ -90,11 +92,16 @@ class Workers:
                 raise RecommendError(f"the cluster was lost ({error!r}); {LOST}") from None
 
 
-def _enter(shared: Any) -> None:
+def _pool(common: str) -> ProcessPoolExecutor:
+    """One process: a pool of more would lose the work of all with one of them."""
+    return ProcessPoolExecutor(1, mp.get_context("spawn"), _enter, (common,))
+
+
+def _enter(common: str) -> None:
     """Begin the life of a process, which ends with the one that started it."""
-    _shared[:] = [shared]
+    _common[:] = [pickle.loads(Path(common).read_bytes())]
     Thread(target=lambda: (mp.parent_process().join(), os._exit(1)), daemon=True).start()  # type: ignore[union-attr]
 
 
-def _done(do: Do[Any, Piece, Result], piece: Piece) -> Result:
-    return do(_shared[0], piece)
+def _done(do: Do, piece: Any) -> Any:
+    return do(_common[0], piece)
