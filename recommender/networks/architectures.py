@@ -3,12 +3,10 @@
 from recommender.errors import UsageError
 from recommender.networks import config as names
 from recommender.networks.composites import composite
-from recommender.networks.config import Config
-from recommender.networks.conventions import Convention, conventions
+from recommender.networks.config import Config, Convention, conventions
 from recommender.networks.convolutions import convnext, published, resnet
-from recommender.networks.count import Count
 from recommender.networks.encoder_decoder import bart, t5, whisper
-from recommender.networks.network import Network
+from recommender.networks.network import Count, Network
 from recommender.networks.transformers import transformer
 from recommender.networks.unet import unet
 from recommender.networks.vision import dit, swin, two_towers, vit

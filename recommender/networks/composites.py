@@ -7,10 +7,8 @@ what one class has besides (class tokens, biases of norms) is under 0.1 % of the
 
 from collections.abc import Callable
 
-from recommender.networks.config import Config
-from recommender.networks.conventions import Convention, conventions
-from recommender.networks.count import Count, block, convolution, linear, norm, vector
-from recommender.networks.network import Network
+from recommender.networks.config import Config, Convention, conventions
+from recommender.networks.network import Count, Network, block, convolution, linear, norm, vector
 
 _TEXT = ("text_config", "llm_config", "language_config")
 _EYE = ("vision_config", "vit_config", "visual_config", "audio_config")

@@ -1,8 +1,16 @@
 """Convolutional networks for images: ResNet (arXiv 1512.03385) and ConvNeXt (2201.03545)."""
 
 from recommender.networks.config import Config
-from recommender.networks.count import Count, convolution, linear, norm, plain, vector
-from recommender.networks.network import Network, flop
+from recommender.networks.network import (
+    Count,
+    Network,
+    convolution,
+    flop,
+    linear,
+    norm,
+    plain,
+    vector,
+)
 from recommender.networks.vision import classes
 
 _SIDE = 224  # of an image where the job does not say: ImageNet's usual crop

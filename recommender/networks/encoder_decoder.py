@@ -2,8 +2,17 @@
 
 from recommender.networks import config as names
 from recommender.networks.config import Config
-from recommender.networks.count import Count, block, convolution, embedding, linear, norm, plain
-from recommender.networks.network import Network, flop
+from recommender.networks.network import (
+    Count,
+    Network,
+    block,
+    convolution,
+    embedding,
+    flop,
+    linear,
+    norm,
+    plain,
+)
 
 _T5_BUCKETS = 32  # relative_attention_num_buckets where the file does not say
 _BART_OFFSET = 2  # rows of position embeddings in front of the first

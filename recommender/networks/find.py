@@ -7,7 +7,6 @@ from recommender.errors import UsageError
 from recommender.inputs.files import read_text
 from recommender.networks.architectures import count_network
 from recommender.networks.config import Config, parse_config
-from recommender.networks.count import Count
 from recommender.networks.known_models import (
     find_known,
     find_relative,
@@ -17,7 +16,7 @@ from recommender.networks.known_models import (
     nearest_known,
     sizes_in,
 )
-from recommender.networks.network import Network
+from recommender.networks.network import Count, Network
 from recommender.text import shown
 
 CONFIG = "config.json"

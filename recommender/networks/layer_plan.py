@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from recommender.catalogs.frozen import dataclass
 from recommender.errors import UsageError
 from recommender.networks import config as names
-from recommender.networks.config import Config
-from recommender.networks.conventions import Convention
+from recommender.networks.config import Config, Convention
 
 _LETTERS = {"M": ("mamba", ""), "*": ("attention", ""), "-": ("", "dense"), "E": ("", "experts")}
 _WORDS = (  # parts of the words of `layer_types` and `layers_block_type`

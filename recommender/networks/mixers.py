@@ -19,9 +19,8 @@ out. Kimi's (arXiv 2510.26692) gates each channel through two ranks of one head'
 
 from recommender.catalogs.frozen import dataclass
 from recommender.networks import config as names
-from recommender.networks.config import Config
-from recommender.networks.conventions import Convention, stated
-from recommender.networks.count import Count, linear, norm, vector
+from recommender.networks.config import Config, Convention, stated
+from recommender.networks.network import Count, linear, norm, vector
 
 _KERNEL = ("conv_kernel", "mamba_d_conv", "conv_kernel_size")
 _STATE = ("ssm_state_size", "mamba_d_state", "state_size")

@@ -7,12 +7,19 @@ gated, 3·h·f; experts that often, and a router h·E. `layer_plan.py` says whic
 from collections import Counter
 
 from recommender.networks import config as names
-from recommender.networks.config import Config
-from recommender.networks.conventions import Convention, stated
-from recommender.networks.count import Count, embedding, linear, norm, plain, total, vector
+from recommender.networks.config import Config, Convention, stated
 from recommender.networks.layer_plan import Layer, layer_plan
 from recommender.networks.mixers import Place, heads_of, mixer
-from recommender.networks.network import Network
+from recommender.networks.network import (
+    Count,
+    Network,
+    embedding,
+    linear,
+    norm,
+    plain,
+    total,
+    vector,
+)
 
 _OPT_OFFSET = 2  # rows of position embeddings in front of the first; modeling_opt.py
 _SCANS = ("linear", "mamba", "mamba2", "both", "convolution")

@@ -8,8 +8,7 @@ from dataclasses import field
 
 from recommender.catalogs.frozen import dataclass
 from recommender.networks.config import Config
-from recommender.networks.count import Count, convolution, linear, norm, plain
-from recommender.networks.network import Network, flop
+from recommender.networks.network import Count, Network, convolution, flop, linear, norm, plain
 
 _WORDS = 77  # tokens of the text encoder (CLIP)
 

@@ -8,17 +8,18 @@ from dataclasses import replace
 from recommender.errors import UsageError
 from recommender.networks import config as names
 from recommender.networks.config import Config
-from recommender.networks.count import (
+from recommender.networks.network import (
     Count,
+    Network,
     block,
     convolution,
     embedding,
+    flop,
     linear,
     norm,
     plain,
     vector,
 )
-from recommender.networks.network import Network, flop
 
 _STEP_FEATURES = 256  # of the sinusoid that a DiT embeds its time step from (2212.09748, code)
 

@@ -6,8 +6,7 @@ import pytest
 
 from recommender.errors import UsageError
 from recommender.networks.architectures import count_network
-from recommender.networks.config import Config
-from recommender.networks.conventions import conventions
+from recommender.networks.config import Config, conventions
 from recommender.networks.find import find_network
 from recommender.networks.layer_plan import Layer, layer_plan
 from recommender.networks.trained import trained_parameters
