@@ -1,4 +1,4 @@
-"""Reads machines and prices outside the catalog from a user's CSV file: `--offers FILE`."""
+"""Reads machines and prices outside the catalog from a user's CSV file, and writes an example."""
 
 import csv
 import re
@@ -9,6 +9,7 @@ from datetime import date
 from importlib.resources import files
 from operator import attrgetter
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, TypeVar
 
 from recommender.catalogs.catalog import Offers
@@ -53,6 +54,18 @@ _GB_PER_GIB = 2.0**30 / 1e9
 _LINKS = {kind: kind for kind in LINKS}
 _TWO_MACHINES = "describes two different machines; give them different labels"
 _TWO_TERMS = "has two sets of terms; give different labels"
+EXAMPLES = (
+    {"label": "lab", "gpu": "H100", "gpus": "8", "usd_per_hour": "12.50", "count": "2",
+     "network_gbit_per_s": "400", "network": "rdma"},
+    {"label": "workstation", "gpu": "L40S", "gpus": "4", "usd_per_hour": "1.90", "count": "1"},
+)  # fmt: skip
+_INTRODUCTION = (
+    "Machines that you own, or rent from a provider that recommend has no prices for.",
+    "recommend JOB --offers offers.csv adds them to the clouds; --provider own uses only them.",
+    "Required: label, gpu, gpus, usd_per_hour. Other hardware that a row leaves empty is copied",
+    "from the catalog machine with the same GPUs and the slowest network; answers name it.",
+    "Lines that begin with # are ignored.",
+)
 # USD per hour of machines that cost nothing more: plans are compared by ratios of costs, so of
 # two that are paid anyway the one with fewer machine-hours is the cheaper one.
 _PAID_ANYWAY = 1e-9
@@ -382,3 +395,15 @@ def _one_of_each(names: Iterable[Any], values: Iterable[T], file: str, what: str
         if kept is not value and kept != value:
             raise UsageError(f"{file}: '{name if isinstance(name, str) else name[0]}' {what}")
     return found
+
+
+def offers_template(gpus: Iterable[str]) -> str:
+    """Write the file; `gpus` are those of the catalog."""
+    width = max(map(len, COLUMNS))
+    lines = [f"# {line}" for line in _INTRODUCTION]
+    lines += ["#", *(f"# {name:{width}}  {meaning}" for name, meaning in COLUMNS.items()), "#"]
+    names = wrap(f"GPUs: {', '.join(sorted(gpus))}", 98, break_on_hyphens=False)
+    lines += [f"# {line}" for line in names]
+    lines += ["", ",".join(COLUMNS)]
+    lines += [",".join(row.get(name, "") for name in COLUMNS) for row in EXAMPLES]
+    return "\n".join(lines) + "\n"

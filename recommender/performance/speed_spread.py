@@ -19,7 +19,7 @@ that is not listed is as far from others as the farthest of these pairs.
 
 What the kind of a job adds to the sd of ln speed that its family and its GPUs have:
 
-Long runs. Published hours include evaluations, repeated work (`job/long_run.py`), and software and
+Long runs. Published hours include evaluations, repeated work (`job/job.py`), and software and
 hardware that were not always what is published of them; nobody knows these in advance.
 
 Narrow shared layers. Parts of layers narrower than those of the fits leave kernels so small that
@@ -46,8 +46,7 @@ import numpy as np
 from recommender.arrays import Z_90
 from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Achieved, Gpu
-from recommender.job.job import MODEL_PARALLEL_SHARDINGS, Job
-from recommender.job.long_run import long_run_share
+from recommender.job.job import MODEL_PARALLEL_SHARDINGS, Job, long_run_share
 from recommender.performance.clusters import MachineColumns, widened
 from recommender.performance.overheads import EAGER_LAYER_S, FUSED_LAYER_S, is_scripted
 from recommender.performance.priors import (

@@ -10,7 +10,7 @@ from recommender.cli.open_catalog import load_catalog
 from recommender.cli.screen import write_text
 from recommender.errors import UsageError
 from recommender.inputs.files import writing
-from recommender.inputs.offers_template import offers_template
+from recommender.inputs.offers_file import offers_template
 from recommender.text import shown_path
 
 group = group_app("offers", "A file for machines you own or rent elsewhere.")

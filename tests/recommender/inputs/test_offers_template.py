@@ -3,8 +3,7 @@
 from datetime import date
 from pathlib import Path
 
-from recommender.inputs.offers_file import COLUMNS, read_offers
-from recommender.inputs.offers_template import EXAMPLES, offers_template
+from recommender.inputs.offers_file import COLUMNS, EXAMPLES, offers_template, read_offers
 from tests.shipped import snapshot
 
 CATALOG = snapshot()

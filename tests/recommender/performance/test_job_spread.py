@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recommender.job.job import Job, Timing
-from recommender.job.long_run import LONG_FLOP, SHORT_FLOP, TRAINED
+from recommender.job.job import LONG_FLOP, SHORT_FLOP, TRAINED, Job, Timing
 from recommender.performance.speed_spread import (
     ADAPTERS,
     LONG_RUN,

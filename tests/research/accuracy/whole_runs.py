@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recommender.job.job import Job
-from recommender.job.long_run import long_run_share
+from recommender.job.job import Job, long_run_share
 from recommender.market.offer_facts import Facts
 from recommender.optimize.evaluate import RENDEZVOUS_S
 from recommender.performance.checkpoint import best_interval, object_store, progress, transfer_of
