@@ -11,10 +11,10 @@ from recommender.report import formatting as fmt
 from recommender.report.answer_frame import PlanRequest
 from recommender.report.json_output import document
 from recommender.report.page import Page, Rows
-from recommender.report.short_answer import ShortPlan
 
 if TYPE_CHECKING:
     from recommender.report.layout import Block
+    from recommender.report.short_answer import ShortPlan
 
 COLUMNS = (
     *("rank", "status", "machines", "market", "provider", "region", "gpus"),
@@ -87,7 +87,7 @@ def _short(answer: Answer, request: PlanRequest, quiet: bool, every: bool) -> Pa
     )
 
 
-def _in_a_line(plan: ShortPlan) -> str:
+def _in_a_line(plan: "ShortPlan") -> str:
     known = " · ".join(filter(None, (plan.where, plan.catch)))
     return f"{plan.machines}: {', '.join(plan.figures)} ({known})"
 
