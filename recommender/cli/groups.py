@@ -28,7 +28,7 @@ from recommender.errors import UsageError
 from recommender.text import nearest, shown
 
 DEFAULT = "plan"
-_RARE = ("sources", "doctor", "schema", "mcp", "config")
+_RARE = ("sources", "doctor", "schema", "mcp", "config", "accuracy", "backtest")
 TOP_LEVEL = (*HELP, "--version", "--install-completion", "--show-completion")
 
 

@@ -5,24 +5,27 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
+from recommender.catalogs import MANIFEST
+from recommender.catalogs.catalog import Catalog, extended, without_dates
 from recommender.catalogs.errors import CatalogError
 from recommender.catalogs.frozen import dataclass
+from recommender.catalogs.load import load
 from recommender.catalogs.schema import BOOKED
+from recommender.catalogs.store import CURRENT, VERSIONS, Store, default_root, newest_good
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.screen import write_text
 from recommender.inputs import units
+from recommender.inputs.offers_file import read_offers
+from recommender.inputs.quota_file import read_quotas
 from recommender.inputs.units.times import now
+from recommender.market.account_quotas import OVER, quotas_of_account
 from recommender.performance.measurements import folder, holds_tables
 from recommender.plan.limits import ACCOUNTS, Choice, QuotaLimit
 from recommender.report import formatting as fmt
 from recommender.report.formatting import age_days
 from recommender.text import shown, shown_path
-
-if TYPE_CHECKING:
-    from recommender.catalogs.catalog import Catalog
-    from recommender.catalogs.store import Store
+from recommender.traces.law_store import stored
 
 NEW_ACCOUNT = ACCOUNTS["new"]
 
@@ -40,8 +43,6 @@ class OpenedCatalog:
 
 def open_catalog(path: str | None) -> OpenedCatalog:
     """The catalog of a path; without one the newest good version, else the shipped snapshot."""
-    from recommender.catalogs import MANIFEST
-    from recommender.catalogs.store import Store, default_root
 
     if path is None:
         return open_store(Store(default_root()))
@@ -60,7 +61,6 @@ def open_catalog(path: str | None) -> OpenedCatalog:
             f"{shown_path(path)}: is a file; name a catalog folder or a store "
             "(recommend catalog import unpacks an archive)"
         )
-    from recommender.catalogs.load import load
 
     catalog = load(folder)
     return OpenedCatalog(catalog, f"{path} ({catalog.version})", ())
@@ -71,8 +71,6 @@ def _notify(progress: str) -> None:
 
 
 def _is_store(folder: Path) -> bool:
-    from recommender.catalogs.store import CURRENT, VERSIONS
-
     return os.path.isfile(folder / CURRENT) or os.path.isdir(folder / VERSIONS)
 
 
@@ -81,7 +79,6 @@ def catalog_mark(path: str | None) -> str:
 
     An address is not read: its mark changes every hour.
     """
-    from recommender.catalogs import MANIFEST
 
     if path is not None and "://" in path:
         return f"{monotonic() // 3600:g}"
@@ -96,7 +93,6 @@ def catalog_mark(path: str | None) -> str:
 
 def open_store(store: "Store") -> OpenedCatalog:
     """The version that holds in a store, or the newest good one."""
-    from recommender.catalogs.store import newest_good
 
     found = newest_good(store)
     kind = f"version {found.name}" if found.name else f"shipped snapshot {found.catalog.version}"
@@ -105,7 +101,6 @@ def open_store(store: "Store") -> OpenedCatalog:
 
 def store_at(path: str | None) -> "Store":
     """The store of a path, by default that of this user."""
-    from recommender.catalogs.store import Store, default_root
 
     return Store(Path(path) if path else default_root())
 
@@ -140,7 +135,6 @@ def without_old_prices(catalog: "Catalog", max_age_s: float | None, choice: Choi
     """
     if max_age_s is None:
         return catalog
-    from recommender.catalogs.catalog import without_dates
 
     allowed = units.format_duration(max_age_s)
     missed = BOOKED if choice.market == "reserved" else ("on_demand", "spot")
@@ -183,16 +177,12 @@ def with_files(
     if quota is not None:
         quotas = errors.attempt(lambda: _quotas(quota, catalog), ())
     quotas += own
-    from recommender.traces.law_store import stored  # reads YAML; help needs none
 
     laws = errors.attempt(stored, ())
     return catalog, replace(choice, quotas=quotas, quotas_known=quota is not None, spot_laws=laws)
 
 
 def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
-    from recommender.inputs.quota_file import read_quotas
-    from recommender.market.account_quotas import OVER, quotas_of_account  # help needs neither
-
     if word.lower() in ACCOUNTS.values():
         return quotas_of_account(word.lower(), catalog)
     names = [(each.provider, each.name) for each in catalog.quotas]
@@ -201,8 +191,6 @@ def _quotas(word: str, catalog: "Catalog") -> tuple[QuotaLimit, ...]:
 
 def with_own_machines(catalog: "Catalog", path: str) -> tuple["Catalog", tuple[QuotaLimit, ...]]:
     """The catalog with the machines of an offers file, and how many of them there are."""
-    from recommender.catalogs.catalog import extended
-    from recommender.inputs.offers_file import read_offers
 
     memory = {name: gpu.memory_mib for name, gpu in catalog.gpus.items()}
     own = read_offers(Path(path), memory, catalog.instance_types.values(), now().date())

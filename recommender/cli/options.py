@@ -9,7 +9,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.flags import Word, Words, flag, switch
 from recommender.export.start import TARGETS
+from recommender.inputs.settings import load
 from recommender.job.job import SHARDINGS
+from recommender.plan.limits import ACCOUNTS
 from recommender.report.formats import FORMATS
 
 CATALOG = flag("PATH", "Catalog folder, store, or https://…/manifest.json.")
@@ -227,8 +229,6 @@ _KEYS = {
 
 def changed_settings(errors: ErrorCollector) -> Mapping[str, str | tuple[str, ...]]:
     """The settings that differ from the defaults, as text."""
-    from recommender.inputs.settings import load
-    from recommender.plan.limits import ACCOUNTS
 
     found = errors.attempt(lambda: load({}, Path()), {})
     changed = {key: each.value for key, each in found.items() if each.origin != "default"}

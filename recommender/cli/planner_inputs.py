@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recommender.catalogs.catalog import Catalog
 from recommender.catalogs.frozen import dataclass
 from recommender.cli.error_collector import ErrorCollector, check_names
 from recommender.cli.open_catalog import load_catalog, warn, with_files, without_old_prices
@@ -26,7 +27,10 @@ from recommender.cli.request import (
 from recommender.cli.search_progress import watched
 from recommender.errors import UsageError
 from recommender.inputs import units
+from recommender.inputs.units.times import now
 from recommender.job.job import Job
+from recommender.job.jobfile import find_job
+from recommender.optimize.watch import Watch
 from recommender.plan.answer import Answer
 from recommender.plan.limits import LIMITS, Choice, Limits
 from recommender.planner.options import AnswerOptions
@@ -118,7 +122,6 @@ def _too_few_machines(call: PlannerFlags, limits: Limits, job: Job | None) -> li
 
 def run_planner(ready: PlannerInputs) -> Answer:
     """Run the planner, and show the progress of its search."""
-    from recommender.optimize.watch import Watch
     from recommender.planner.recommend import recommend
 
     request, watch = ready.request, Watch()
@@ -137,7 +140,6 @@ def run_planner(ready: PlannerInputs) -> Answer:
 
 def problem_of(ready: PlannerInputs) -> "Problem":
     """The problem of the question."""
-    from recommender.inputs.units.times import now
     from recommender.planner.problem import planning_problem
 
     r = ready.request
@@ -174,7 +176,6 @@ def parse_seed(word: str, name: str) -> int:
 
 
 def _job(call: PlannerFlags) -> Job:
-    from recommender.job.jobfile import find_job
     from recommender.job.merge_layers import JobFlags
 
     if len(call.words) > 1:

@@ -12,6 +12,7 @@ from recommender.inputs import units
 from recommender.inputs.limits import parse_limit
 from recommender.inputs.units.times import now
 from recommender.inputs.workers import Workers
+from recommender.job.schema import check_flag
 from recommender.job.timings import parse_measured
 from recommender.plan.limits import LIMITS, Choice, Limits, Progress
 from recommender.text import shown
@@ -146,8 +147,6 @@ def check_job_flags(flags: JobFlags, own: OwnFlags, errors: ErrorCollector) -> N
 
 
 def _field(word: str, name: str) -> None:
-    from recommender.job.schema import check_flag
-
     check_flag(name, word)
 
 

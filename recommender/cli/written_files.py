@@ -8,6 +8,9 @@ from recommender.catalogs.files import replace_file
 from recommender.cli.open_catalog import store_at
 from recommender.cli.screen import write_text
 from recommender.errors import UsageError
+from recommender.export.files import write_files
+from recommender.export.helper import helper_file
+from recommender.export.start import start_line, start_place, usual_target
 from recommender.inputs.files import writing
 from recommender.plan.answer import Answer
 from recommender.report.answer_frame import PlanRequest
@@ -63,10 +66,7 @@ def write_export(
     run: "RunDescription", target: str | None, folder: str, force: bool = False
 ) -> None:
     """Write the files that run a plan to a folder, and name them; no target: the usual one."""
-    from recommender.export.files import write_files
-    from recommender.export.helper import helper_file
     from recommender.export.launchers import named_by_user
-    from recommender.export.start import start_line, start_place, usual_target
     from recommender.export.targets import export_files
 
     chosen = target or usual_target(run.plan)

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import typer
 
+from recommender.catalogs.store import default_root
 from recommender.cli import planner_inputs
+from recommender.cli.auto_update import renew_if_due
 from recommender.cli.error_collector import ErrorCollector
 from recommender.cli.exit_codes import INFEASIBLE
 from recommender.cli.flags import Words, argument
@@ -62,9 +64,6 @@ def plan(
         errors.problems.append("--to says what runs the files; name their folder: --write DIR")
     ready = planner_inputs.read_inputs(question.over(settings, job), top, errors)
     if settings.get("auto_update") == "daily" and question.search.catalog is None:
-        from recommender.catalogs.store import default_root
-        from recommender.cli.auto_update import renew_if_due
-
         renew_if_due(Path(), default_root())
     options = replace(
         ready.options,
