@@ -38,7 +38,8 @@ def choices_of(space: Space, fall: Fallbacks, step_s: Floats) -> Ints:
     if space.limits.max_overhead is not None:
         columns.append(_cheapest_slow(own, step_s))
     chosen = np.stack(columns, axis=1)
-    chosen[_repeated(chosen)] = -1
+    alike = chosen[:, :, None] == chosen[:, None]
+    chosen[np.tril(alike, -1).any(axis=2)] = -1
     return np.where(chosen >= 0, some[chosen], -1)
 
 
@@ -72,14 +73,6 @@ def _cheapest_slow(fall: Fallbacks, step_s: Floats) -> Ints:
     return np.where(fits.any(axis=1), usd.argmin(axis=1), -1)
 
 
-def _repeated(chosen: Ints) -> Bools:
-    """Which choices of a plan are among those before."""
-    found = np.zeros(chosen.shape, dtype=bool)
-    for column in range(1, chosen.shape[1]):
-        found[:, column] = (chosen[:, :column] == chosen[:, column : column + 1]).any(axis=1)
-    return found
-
-
 def _min_from(usd: Floats) -> Ints:
     """For each row the least of those from it on; of equals the first."""
     turned = usd[::-1]
@@ -98,13 +91,9 @@ def undominated(*figures: Floats) -> Ints:
     kept = np.zeros(0, dtype=np.int64)
     for begin in range(0, len(order), AT_ONCE):
         some = order[begin : begin + AT_ONCE]
-        some = some[~_beaten(table[kept], table[some])]
+        beaten = (table[kept][:, None] <= table[some][None]).all(axis=2).any(axis=0)
+        some = some[~beaten]
         earlier = np.triu(np.ones((len(some), len(some)), dtype=bool), 1)
         inside = (table[some][:, None] <= table[some][None]).all(axis=2) & earlier
         kept = np.append(kept, some[~inside.any(axis=0)])
     return np.sort(kept)
-
-
-def _beaten(by: Floats, rows: Floats) -> Bools:
-    """Which rows some others equal or beat in every figure."""
-    return np.asarray((by[:, None] <= rows[None]).all(axis=2).any(axis=0))

@@ -45,25 +45,19 @@ BEYOND_USUAL, OF_USUAL = (1.0, 0.7, 0.45, 0.25, 0.1), (0.9, 0.6, 0.35, 0.15)
 MIDDLE = 0.05  # on either side is left out of the trimmed mean, as in `risk/run_statistics.py`
 
 
-@dataclass(frozen=True, slots=True)
-class Scenarios:
-    """States of capacity, and of the speed in each; in each the last run ends early or lasts."""
-
-    zone: Floats  # standard normal; (states,)
-    residue: Floats  # share of uniform draws; 0 where capacity is there at the request; (states,)
-    share: Floats  # weight among the states up or not at the request, each speed apart; (states,)
-    speed: Floats  # standard normal; (speeds,)
-
-
 @lru_cache(maxsize=1)
-def scenarios() -> Scenarios:
-    """Every combination of the levels, with equal weights inside a state."""
+def _scenarios() -> tuple[Floats, Floats, Floats, Floats]:
+    """Every combination of the levels: states of capacity, and speeds in each.
+
+    The zone, a standard normal; what is left of an outage at the request, a share of uniform draws,
+    0 where capacity is there; the weight among the states up or not; the speeds, standard normal.
+    """
     speed = _levels(SPEEDS)
     residue = np.concatenate([[0.0], (np.arange(OUTAGES) + 0.5) / OUTAGES])
     grid = np.meshgrid(_levels(ZONES), residue, indexing="ij")
     zone, left = (axis.ravel() for axis in grid)
     share = np.where(left > 0.0, 1.0 / OUTAGES, 1.0) / (ZONES * SPEEDS)
-    return Scenarios(zone, left, share, speed)
+    return zone, left, share, speed
 
 
 def _levels(count: int) -> Floats:
@@ -121,10 +115,10 @@ class _Capacity:
 
 def rates(p: PathInputs) -> Rates:
     """Evaluate plans in every scenario, each without its fallback."""
-    s, cycle = scenarios(), _cycle(p)
-    capacity = _capacity(p, s).at_each_speed(len(s.speed))
-    slower = np.exp(p.speed_sigma[:, None] * s.speed[None])
-    work = np.tile(p.work_s[:, None] * slower, len(s.zone))
+    zone, residue, share, speed = _scenarios()
+    cycle, capacity = _cycle(p), _capacity(p, zone, residue, share).at_each_speed(len(speed))
+    slower = np.exp(p.speed_sigma[:, None] * speed[None])
+    work = np.tile(p.work_s[:, None] * slower, len(zone))
     left = np.maximum(work - p.elastic_share[:, None] * capacity.first_s, 0.0)
     count, lasts = _interruptions(p, cycle, capacity, left)
     cases = (_worked_out(p, cycle, capacity, work, left, n) for n in (count, 0.0 * count))
@@ -209,8 +203,8 @@ def _chance_to_last(p: PathInputs, needed_s: Floats) -> Floats:
     return found
 
 
-def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
-    up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * s.zone[None])
+def _capacity(p: PathInputs, zone: Floats, residue: Floats, share: Floats) -> _Capacity:
+    up = logistic(p.availability_logit[:, None] + p.zone_sd[:, None] * zone[None])
     outage = p.run_mean_s[:, None] * (1.0 - up) / up / p.zone_count[:, None]
     typical = logistic(p.availability_logit) * (1.0 - p.correlation)
     nowhere = ((1.0 - typical) ** (p.zone_count - 1.0))[:, None]
@@ -220,17 +214,17 @@ def _capacity(p: PathInputs, s: Scenarios) -> _Capacity:
         one_s = outage * p.zone_count[:, None]
         wait, moved = patient_wait_s(p, one_s, nowhere), share_moved(p, one_s)
     down = (1.0 - up) * nowhere
-    late = s.residue > 0.0
+    late = residue > 0.0
     alone = p.spot_usd_per_hour <= 0.0
     # What is left of an outage met at random: length-biased, and part of it is over.
-    uniform = np.where(late, s.residue, 0.5)[None]
+    uniform = np.where(late, residue, 0.5)[None]
     drawn = OUTAGE_FAMILY.lengths(normal_quantile(uniform), p.outage_sigma[:, None])
     biased = OUTAGE_FAMILY.residual_factors(drawn, p.outage_sigma[:, None], np.full((1, 1), 0.5))
     queue = wait_s(np.zeros((len(p), 1)), p.wait_s[:, None], 1.0 - uniform)
     first = np.where(alone[:, None], queue, outage * drawn * biased)
     down = np.where(alone[:, None], 1.0 - p.at_once[:, None], down)
     first = np.where(late[None], first, 0.0)
-    weight = np.where(late[None], down, 1.0 - down) * s.share[None]
+    weight = np.where(late[None], down, 1.0 - down) * share[None]
     return _Capacity(weight, wait, first, moved)
 
 
