@@ -110,11 +110,18 @@ def progress(what: str, total: int | None = None, after_first: bool = False) -> 
     if not _is_terminal(sys.stderr):
         yield tick
         return
+    with meanwhile(_draw, what, total, done, after_first):
+        yield tick
+
+
+@contextmanager
+def meanwhile(draw: Callable[..., None], *given: object) -> Iterator[None]:
+    """Draw in a thread, which is told by an event that all is over."""
     over = Event()
-    drawing = Thread(target=_draw, args=(what, total, done, after_first, over), daemon=True)
+    drawing = Thread(target=draw, args=(*given, over), daemon=True)
     drawing.start()
     try:
-        yield tick
+        yield
     finally:
         over.set()
         drawing.join()

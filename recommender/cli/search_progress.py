@@ -7,12 +7,12 @@ line after `EVERY_S`, and every `EVERY_S` if a proof was requested. Standard out
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Event, Thread, current_thread, main_thread
+from contextlib import contextmanager, nullcontext
+from threading import Event, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from recommender.cli.screen import QUIET_S, OutputClosed, screen, write_text
+from recommender.cli.screen import QUIET_S, OutputClosed, meanwhile, screen, write_text
 
 if TYPE_CHECKING:
     from recommender.optimize.watch import Watch
@@ -35,24 +35,12 @@ def watched(
     """
     stream = sys.stderr
     live = stream is not None and not stream.closed and stream.isatty()
-    with _stops_search(watch, live) if prove else _nothing():
+    with _stops_search(watch, live) if prove else nullcontext():
         if stream is None:
             yield
             return
-        over, repeat = Event(), live or prove
-        given = (watch, goal, after, stream, live, repeat, over)
-        shown = Thread(target=_show, args=given, daemon=True)
-        shown.start()
-        try:
+        with meanwhile(_show, watch, goal, after, stream, live, live or prove):
             yield
-        finally:
-            over.set()
-            shown.join()
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 @contextmanager
