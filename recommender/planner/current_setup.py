@@ -48,7 +48,8 @@ def current_setup(problem: Problem, machines: Comparison, flag: str = "--compare
     site, entry = place
     _refuse_unable(there, machines, site, entry, flag)
     candidate = Candidate(site, (entry,), (machines.count,), OBJECT_STORE, -1)
-    return PlanBuilder(there, there.single_type_sites).build(candidate).labelled("today")
+    found = PlanBuilder(there, there.single_type_sites).build(candidate)
+    return replace(found, plan=replace(found.plan, labels=("today",)))
 
 
 def _place(problem: Problem, machines: Comparison) -> tuple[int, int] | None:

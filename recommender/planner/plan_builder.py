@@ -45,10 +45,6 @@ class Evaluated:
         """The trimmed mean time."""
         return self.plan.estimate.time.trimmed_mean
 
-    def labelled(self, *labels: str) -> "Evaluated":
-        """The plan with these labels."""
-        return replace(self, plan=replace(self.plan, labels=labels))
-
     def against(self, baseline: Plan | None) -> "Evaluated":
         """The plan with its saving against one without spot."""
         return replace(self, plan=replace(self.plan, saving=saving(self.plan, baseline)))

@@ -33,7 +33,6 @@ from recommender.planner.ranking import (
 SIMULATED = 24  # clusters that are worth most by estimates
 WORTH_BUILDING = 0.3  # what costs more than the best of these by so much is no tie
 MOST_BUILT = 8  # kinds of machines
-HIGH_CHANCE = 0.98  # a chance that needs no improvement
 
 
 @dataclass(frozen=True)
@@ -92,10 +91,10 @@ class TrioCandidates:
         return [each for each in built if is_sure(each.plan)]
 
     def plans(self, shown: Sequence[Evaluated]) -> list[Evaluated]:
-        """All candidates that meet the limits; those of the table have labels."""
+        """All candidates that meet the limits; those of the table as they are there."""
         pool, limits = self.pool, self.pool.problem.limits
         known = dict(pool.builder.built) | {each.candidate: each for each in shown}
-        others = (*self.references, *_safest(pool, limits))
+        others = self.references
         by_value = limits.objective not in ("cost", "time")
         kinds = _worth_building(pool, self.worth_most) if by_value else []
         pool.builder.prepare([*others, *(alike[0] for alike in kinds)])
@@ -210,11 +209,3 @@ def _rated_total_usd(pool: PlanPool, limits: Limits, rows: Ints) -> Floats:
             for usd, time_s, g, m, s, e in zip(*(each.tolist() for each in columns), strict=True)
         ]
     )
-
-
-def _safest(pool: PlanPool, limits: Limits) -> list[Candidate]:
-    """The cheapest plan without spot that is as good as sure to be in time: it may be safest."""
-    if limits.deadline_s is None or limits.confidence >= HIGH_CHANCE:
-        return []
-    found = pool.select(replace(limits, confidence=HIGH_CHANCE), "uninterrupted")
-    return list(found.plans[:1])

@@ -8,7 +8,6 @@ from recommender.report import formatting as fmt
 MIN_BEST_SHARE = 0.1  # of the draws, from which on a plan may be the best
 _BEST = {"cost": "the cheapest", "time": "the fastest"}
 _MINOR_H = 0.05  # hours of work too few to mention
-_SAME_COST = 0.02  # plans on the same machines that cost so much more are no other choice
 _UNFOUNDED = {  # the evidence with which no plan is the sensible one, in words
     "guessed": "its speed was never measured on this GPU",
     "untraced": "nobody traced how long it stays on spot",
@@ -109,42 +108,13 @@ def _against_requested(answer: Answer) -> str:
 def tie_line(answer: Answer) -> str:
     """How often each plan is the best over what speeds and prices may be."""
     best = _BEST.get(answer.goal)
-    shares = {rank: plan.best_share or 0.0 for rank, plan in enumerate(answer.plans, 1)}
-    ranked = [rank for rank in sorted(shares, key=lambda r: -shares[r]) if shares[rank]]
-    parts: list[tuple[float, str]] = []
-    while ranked:
-        rank, twins = ranked[0], _alike(answer, ranked[0])
-        ranked = [each for each in ranked[1:] if each not in twins]
-        share = shares[rank] + sum(shares[each] for each in twins)
-        name = fmt.listing([str(each) for each in (rank, *twins)], "or")
-        alike = " (the same machines at about the same cost)" if twins else ""
-        parts.append((share, f"plan {name}{alike} in {fmt.percent(share)}"))
+    shares = [(plan.best_share or 0.0, rank) for rank, plan in enumerate(answer.plans, 1)]
     said = [
-        words
-        for share, words in sorted(parts, key=lambda part: -part[0])
+        f"plan {rank} in {fmt.percent(share)}"
+        for share, rank in sorted(shares, key=lambda each: -each[0])
         if share >= MIN_BEST_SHARE
     ]
     if best is None or len(answer.plans) < 2 or not said:
         return ""
     draws = [f"{said[0]} of their draws", *said[1:]]
     return f"Speeds and prices are not known exactly: {best} is {fmt.listing(draws)}."
-
-
-def _alike(answer: Answer, rank: int) -> list[int]:
-    """Other plans that rent other numbers of the same machines at about the same cost.
-
-    Draws of speeds and prices move them together, so these do not tell them apart.
-    """
-    first = answer.plans[rank - 1]
-    most = first.estimate.cost.mean * (1.0 + _SAME_COST)
-    if answer.goal != "cost":
-        return []
-    return [
-        other
-        for other, plan in enumerate(answer.plans, 1)
-        if other != rank and _kinds(plan) == _kinds(first) and plan.estimate.cost.mean <= most
-    ]
-
-
-def _kinds(plan: Plan) -> set[tuple[str, ...]]:
-    return {(m.provider, m.instance_type, m.market, m.region) for m in plan.machines}

@@ -96,21 +96,6 @@ def test_without_shares_nothing_is_reported_of_ties() -> None:
     assert tie_line(ANSWER) == ""
 
 
-def test_numbers_of_the_same_machines_at_one_cost_are_not_told_apart_by_draws() -> None:
-    """Draws of speeds and prices move them together: one always wins, by a hair."""
-    more = replace(GCP.machines[0], count=2)
-    cost = replace(GCP.estimate.cost, mean=GCP.estimate.cost.mean * 1.01)
-    twin = replace(GCP, machines=(more,), estimate=replace(GCP.estimate, cost=cost))
-    plans = (replace(GCP, best_share=1.0), twin, AWS_A100)
-    said = tie_line(replace(ANSWER, plans=plans))
-    assert said.endswith(
-        "plan 1 or 2 (the same machines at about the same cost) in 100 % of their draws."
-    )
-    dear = replace(twin.estimate, cost=replace(cost, mean=GCP.estimate.cost.mean * 1.05))
-    apart = (plans[0], replace(twin, estimate=dear), AWS_A100)
-    assert tie_line(replace(ANSWER, plans=apart)).endswith("is plan 1 in 100 % of their draws.")
-
-
 def founded(made: Plan, speed: SpeedGrade, price: PriceGrade) -> Plan:
     return replace(made, evidence=Evidence(speed, price, "measured", 90.0, 0.1, 0.1, 0.1))
 
