@@ -48,7 +48,11 @@ def find_job(word: str | None = None, folder: Path = Path(), flags: JobFlags | N
     filed = any((folder / name).is_file() for name in (FILE, OTHER_FILE))
     if word is None and (flags.model or flags.params) and amount and not filed:
         return _of_flags(flags, folder)
-    return _job(_find(word, folder, flags.model), flags.raw())
+    job = _job(_find(word, folder, flags.model), flags.raw())
+    if word is None and (flags.model or flags.params):
+        remark = "the job file of this folder is read, with your flags over it"
+        return replace(job, remarks=(remark, *job.remarks))
+    return job
 
 
 def _of_flags(flags: JobFlags, folder: Path) -> Job:

@@ -324,6 +324,16 @@ def test_one_line_is_a_job_and_says_what_it_took_for_granted(tmp_path: Path) -> 
     assert job.name == "Qwen2.5-7B"
 
 
+def test_a_model_on_the_command_line_does_not_hide_that_the_folder_s_job_is_read(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "recommend.yaml").write_text(OWN, "utf-8")
+    over = find_job(None, tmp_path, JobFlags(model="Qwen/Qwen2.5-7B"))
+    assert any("job file of this folder is read" in each for each in over.remarks)
+    alone = find_job(None, tmp_path, JobFlags())
+    assert not any("of this folder" in each for each in alone.remarks)
+
+
 def test_the_length_that_one_line_states_is_that_of_its_examples(tmp_path: Path) -> None:
     flags = JobFlags(model="Qwen/Qwen2.5-7B", examples="1000", epochs="1", seq_len="2048")
     job = find_job(None, tmp_path, flags)
