@@ -10,7 +10,7 @@ import pytest
 
 from recommender.job.job import Job
 from recommender.job.jobfile import job_from_text
-from recommender.networks.known_models import known_models
+from recommender.networks.known_models import _of_libraries, _same_shape, known_models
 from recommender.plan.limits import Choice
 from tests.recommender.cli.conftest import Planner, Run
 from tests.recommender.planning import ask, small
@@ -79,7 +79,9 @@ def test_jobs_of_their_own_flop_are_planned_to_the_end() -> None:
 
 
 def test_the_page_says_how_many_models_are_known() -> None:
-    assert f"({len(known_models())} of them, and names in which one of them stands)" in PAGE
+    known, shapes, of_timm = map(len, (known_models(), _same_shape(), _of_libraries()))
+    said = f"({known} of them, {shapes} of the same shape under other names, {of_timm:,} of timm, "
+    assert f"{said}and names in which one of them stands)" in PAGE
 
 
 def test_a_kept_data_set_is_warned_of_as_the_page_says(run: Run, planner: Planner) -> None:
