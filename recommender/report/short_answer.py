@@ -26,6 +26,7 @@ from recommender.report.trio import weakness
 from recommender.text import interruptions_words
 
 TIGHT = 0.99  # chance to fit the memory below which it is the catch
+_ROWS = 4  # of plans; the table has all
 TAIL = 2.0  # times the usual, from which on what 1 run in 20 takes is a catch
 Z_SPAN = 3.29  # standard deviations from 5 to 95 %
 _OLD_DAYS = 90  # a price of which age is the catch where there is no other
@@ -104,13 +105,14 @@ def _plans(answer: Answer, limited: bool) -> tuple[ShortPlan, ...]:
     rows = [
         _row(answer.plans[rank - 1], rank, names, answer, limited) for rank, names in roles.items()
     ]
-    if answer.compared is not None:
-        against = f"the first {against_today(answer.plans[answer.lead - 1], answer.compared)}"
-        rows.append(plan_row(answer.compared, "now", "", against, limited))
     for step in answer.sensitivity:
         if step.surer and step.plan is not None:
             words = f"with {step.change}"
             rows.insert(1, plan_row(step.plan, "surer", words, step.effect, limited))
+    del rows[_ROWS:]
+    if answer.compared is not None:
+        against = f"the first {against_today(answer.plans[answer.lead - 1], answer.compared)}"
+        rows.append(plan_row(answer.compared, "now", "", against, limited))
     return tuple({row.said: row for row in reversed(rows)}.values())[::-1]
 
 
