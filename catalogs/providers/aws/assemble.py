@@ -1,9 +1,9 @@
 """Assembles what was read from AWS into offers, with sources and what was left out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from recommender.catalogs.providers.aws.capacity_blocks import HOURS
+from recommender.catalogs.providers.aws.capacity_blocks import HOURS, ZonePrice
 from recommender.catalogs.providers.aws.price_list import Listing
 from recommender.catalogs.providers.aws.regions import RegionRead
 from recommender.catalogs.providers.contract import Failed, Quarantined, Wanted, read_offer
@@ -15,14 +15,6 @@ _LISTED, _SPOT, _BLOCK = 1, 2, 3
 _LICENCE = "none stated (public price facts)"
 
 
-@dataclass(frozen=True, slots=True)
-class ListedOffers:
-    """On-demand offers, and the number of prices for machines that a region does not sell."""
-
-    offers: tuple[Offer, ...]
-    unsold: int
-
-
 class Maker:
     """Makes offers of machines that the catalog can describe."""
 
@@ -32,9 +24,11 @@ class Maker:
         self._today = wanted.today
         self._ranges = ranges
 
-    def on_demand(self, listing: Listing, reads: Mapping[str, RegionRead]) -> ListedOffers:
-        """List prices; if a region was read, only of the machines it sells."""
-        offers, unsold = [], 0
+    def on_demand(
+        self, listing: Listing, reads: Mapping[str, RegionRead]
+    ) -> tuple[list[Offer], int]:
+        """List prices, and how many are of machines that a region that was read does not sell."""
+        offers, unsold = list[Offer](), 0
         for price in listing.prices:
             machine = self._machines.get(price.instance_type)
             if machine is None or (self._regions and price.region not in self._regions):
@@ -45,30 +39,25 @@ class Maker:
                 continue
             usd = price.usd_per_hour
             offers.append(self._offer(machine, price.region, "", "on_demand", usd, _LISTED))
-        return ListedOffers(tuple(offers), unsold)
+        return offers, unsold
 
-    def spot(self, reads: Mapping[str, RegionRead]) -> Iterator[Offer]:
-        """Spot prices by zone."""
+    def by_zone(self, reads: Mapping[str, RegionRead]) -> Iterator[Offer]:
+        """Spot prices and Capacity Blocks."""
         for region, read in sorted(reads.items()):
-            for quote in read.spot.quotes:
-                machine = self._machines.get(quote.instance_type)
-                if machine is not None:
-                    usd = quote.usd_per_hour
-                    yield self._offer(machine, region, quote.zone, "spot", usd, _SPOT)
+            yield from self._of_rows(region, read.spot.quotes, "spot", _SPOT)
+            yield from self._of_rows(region, read.blocks.blocks, "reserved_block", _BLOCK)
+
+    def _of_rows(
+        self, region: str, rows: Iterable[ZonePrice], market: Market, source: int
+    ) -> Iterator[Offer]:
+        for row in rows:
+            if machine := self._machines.get(row.instance_type):
+                yield self._offer(machine, region, row.zone, market, row.usd_per_hour, source)
 
     def unknown_quotes(self, reads: Mapping[str, RegionRead]) -> int:
         """The number and names of spot prices for machines that cannot be described."""
         quotes = (quote for read in reads.values() for quote in read.spot.quotes)
         return sum(quote.instance_type not in self._machines for quote in quotes)
-
-    def blocks(self, reads: Mapping[str, RegionRead]) -> Iterator[Offer]:
-        """Capacity Blocks by zone."""
-        for region, read in sorted(reads.items()):
-            for block in read.blocks.blocks:
-                machine = self._machines.get(block.instance_type)
-                if machine is not None:
-                    usd = block.usd_per_hour
-                    yield self._offer(machine, region, block.zone, "reserved_block", usd, _BLOCK)
 
     def _offer(
         self, machine: InstanceType, region: str, zone: str, market: Market, usd: float, source: int

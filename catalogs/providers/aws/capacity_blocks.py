@@ -24,11 +24,11 @@ _NOT_SOLD = ("Unsupported", "UnsupportedOperation")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """A Capacity Block of one machine in a zone."""
+class ZonePrice:
+    """The price of a machine in a zone: on spot, or of a Capacity Block for one."""
 
     instance_type: str
-    zone: str
+    zone: str  # id: "use1-az6" is the same zone for every account, "us-east-1a" is not
     usd_per_hour: float
 
 
@@ -36,7 +36,7 @@ class Block:
 class Blocks:
     """The blocks on offer in a region; `reason` says why they could not be read."""
 
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ZonePrice, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
     rows: int = 0
     error: ProviderError | None = None
@@ -94,7 +94,7 @@ def blocks_of(rows: "Iterable[CapacityBlockOfferingTypeDef]", zones: Mapping[str
     blocks = []
     for (name, zone), (_, prices) in sorted(first.items()):
         if len(prices) == 1:
-            blocks.append(Block(name, zone, prices.pop()))
+            blocks.append(ZonePrice(name, zone, prices.pop()))
         else:
             listed = " and ".join(f"{usd:g}" for usd in sorted(prices))
             what = f"{name} {zone} reserved_block"

@@ -230,14 +230,14 @@ def _fetched(
     notes.failed += assemble.lost_blocks(reads, notes.warnings)
     blocks_read = "reserved_block" in wanted.parts and assemble.blocks_allowed(reads)
     made = assemble.Maker(wanted, machines.new, ranges)
-    listed = made.on_demand(listing, reads)
-    offers = [*listed.offers, *made.spot(reads), *made.blocks(reads)]
+    listed, unsold = made.on_demand(listing, reads)
+    offers = [*listed, *made.by_zone(reads)]
     if not offers:
         raise notes.errors[0] if notes.errors else ProviderError("aws", "format", "no offers")
-    if listed.unsold:
-        notes.warnings.append(f"{listed.unsold} list prices of machines not sold in the region")
+    if unsold:
+        notes.warnings.append(f"{unsold} list prices of machines not sold in the region")
     rows, ignored = assemble.counts(listing, reads)
-    ignored += listed.unsold + made.unknown_quotes(reads)
+    ignored += unsold + made.unknown_quotes(reads)
     return Fetched(
         provider="aws",
         started=wanted.now,

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from recommender.catalogs.errors import ProviderError
-from recommender.catalogs.providers.aws.capacity_blocks import Blocks, read_blocks
+from recommender.catalogs.providers.aws.capacity_blocks import Blocks, ZonePrice, read_blocks
 from recommender.catalogs.providers.aws.client import HOME, Caller
 from recommender.catalogs.providers.aws.machines import Described, described
 from recommender.catalogs.providers.aws.price_list import REGION, positive
@@ -34,19 +34,10 @@ _VALUES = 190  # a filter may hold 200
 
 
 @dataclass(frozen=True, slots=True)
-class SpotQuote:
-    """The current spot price of a machine in a zone."""
-
-    instance_type: str
-    zone: str  # id: "use1-az6" is the same zone for every account, "us-east-1a" is not
-    usd_per_hour: float
-
-
-@dataclass(frozen=True, slots=True)
 class SpotRead:
     """The quotes of a region, and the fate of the other rows."""
 
-    quotes: tuple[SpotQuote, ...]
+    quotes: tuple[ZonePrice, ...]
     quarantined: tuple[Quarantined, ...]
     rows: int
     ignored: int
@@ -150,7 +141,7 @@ class _QuoteReader:
             return name, zone, product
         return None
 
-    def quotes(self, found: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[SpotQuote]:
+    def quotes(self, found: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[ZonePrice]:
         """Quotes of machines and zones with one positive price."""
         for (name, zone), texts in sorted(found.items()):
             what = f"{name} {zone} spot"
@@ -163,7 +154,7 @@ class _QuoteReader:
                 listed = " and ".join(f"{usd:g}" for usd in sorted(numbers))
                 self._refuse(what, "duplicate", f"quoted at {listed} USD/h")
             else:
-                yield SpotQuote(name, zone, numbers.pop())
+                yield ZonePrice(name, zone, numbers.pop())
 
     def _is_local(self, zone_name: str) -> bool:
         return bool(re.fullmatch(rf"{re.escape(self._region)}-[a-z0-9-]+-\d+[a-z]", zone_name))
