@@ -34,6 +34,7 @@ from recommender.text import shown_path
 
 Row = dict[str, Any]
 SUFFIXES = (".yaml", ".yml")
+DIED = "the processes that planned it died again and again; is memory short?"
 LASTS = timedelta(days=1)  # how long a run that was stopped may be continued as of its moment
 
 
@@ -101,8 +102,7 @@ def read_entry(file: str) -> JobEntry:
 
 def plan_rows(question: Question, entry: JobEntry) -> list[Row]:
     """The plans of one job under every limit; a refusal is a row too."""
-    if entry.job is None:
-        return [_refused("error", entry.problem)]
+    assert entry.job is not None  # those that cannot be read are not planned
     try:
         return _rows(question.of(entry), entry.job)
     except UsageError as error:
@@ -211,14 +211,15 @@ def plan_batch(
     asked = {key: each for key, each in zip(keys[::-1], jobs[::-1], strict=True) if key}
     work = [key for key in dict.fromkeys(keys) if key and key not in kept.done]
     for number, rows in workers.results(plan_rows, question, [asked[key] for key in work]):
-        kept.add(work[number], rows)
+        if rows is not None:
+            kept.add(work[number], rows)
         if tick is not None:
             tick(len(asked.keys() & kept.done.keys()), len(asked))
     if journal is not None:
-        kept.rewrite({key: kept.done[key] for key in dict.fromkeys(keys) if key})
+        kept.rewrite({key: kept.done[key] for key in dict.fromkeys(keys) if key in kept.done})
     of_all = {"catalog": question.catalog.version, "as_of": question.moment.isoformat()}
     return [
         {"job": each.name, "file": each.file, **row, **of_all}
         for each, key in zip(jobs, keys, strict=True)
-        for row in (kept.done[key] if key else plan_rows(question, each))
+        for row in kept.done.get(key) or [_refused("error", each.problem or DIED)]
     ]

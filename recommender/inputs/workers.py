@@ -21,7 +21,6 @@ Do = Callable[[Any, Any], Any]  # from what all pieces have in common, and one o
 Ended = Iterator[tuple[int, Any]]  # number and result of each piece
 
 LOCAL = "local"  # as a scheduler: a Dask cluster of processes on this machine
-LOST = "start again: what was written stays"
 RETRIES = 3  # times that work is tried again whose worker died
 _common: list[Any] = []  # in a process that works: what all pieces have in common
 
@@ -34,7 +33,10 @@ class Workers:
     scheduler: str = ""  # address of a Dask scheduler, or `LOCAL`
 
     def results(self, do: Do, common: Any, work: Sequence[Any]) -> Ended:
-        """Each piece's number and result; what a worker had that dies is done again by another."""
+        """Each piece's number and result; what a worker had that dies is done again by another.
+
+        The result is None where workers died of it again and again.
+        """
         if self.scheduler:
             return self._on_dask(do, common, work)
         if self.count > 1:
@@ -61,10 +63,12 @@ class Workers:
                         idle.append(pool)
                         yield number, future.result()
                         continue
-                    idle, left = [*idle, _pool(file.name)], [*left, number]
+                    idle.append(_pool(file.name))
                     deaths[number] += 1
                     if deaths[number] > RETRIES:
-                        raise RecommendError(f"piece {number + 1} ends its workers; {LOST}")
+                        yield number, None
+                    else:
+                        left.append(number)
 
     def _on_dask(self, do: Do, common: Any, work: Sequence[Any]) -> Ended:
         try:
@@ -82,14 +86,16 @@ class Workers:
             ) from None
         with client:
             try:
-                sent = client.scatter(common, broadcast=True, hash=False)
+                # As a task, which is done again where a worker died with its result.
+                sent = client.submit(lambda: common, pure=False, retries=RETRIES)
                 futures = client.map(do, [sent] * len(work), work, pure=False, retries=RETRIES)
                 numbers = {future.key: number for number, future in enumerate(futures)}
                 for future in distributed.as_completed(futures, loop=client.loop):
-                    yield numbers[future.key], future.result()
+                    dead = isinstance(future.exception(), distributed.KilledWorker)
+                    yield numbers[future.key], None if dead else future.result()
                     future.release()
-            except (OSError, CancelledError, TimeoutError, distributed.KilledWorker) as error:
-                raise RecommendError(f"the cluster was lost ({error!r}); {LOST}") from None
+            except (OSError, CancelledError, TimeoutError) as error:
+                raise RecommendError(f"the cluster was lost ({error!r}); start again") from None
 
 
 def _pool(common: str) -> ProcessPoolExecutor:

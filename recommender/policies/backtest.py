@@ -16,7 +16,7 @@ import numpy as np
 
 from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
-from recommender.errors import UsageError
+from recommender.errors import RecommendError, UsageError
 from recommender.inputs.workers import Workers
 from recommender.policies.availability_fit import ZoneClass, of_zone, of_zones, zone_class
 from recommender.policies.hindsight import optimum
@@ -300,6 +300,8 @@ def run(
     """All rows, in the order of the work; `tick` hears how many pieces are done."""
     found: dict[int, tuple[BacktestRow, ...]] = {}
     for number, rows in workers.results(_rows, None, work):
+        if rows is None:
+            raise RecommendError(f"workers died of piece {number + 1} again and again")
         found[number] = rows
         if tick is not None:
             tick(len(found), len(work))

@@ -72,7 +72,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, rows: list[Row]) -> list[str]:
     names = list[str]()
 
     def known(_: Question, entry: JobEntry) -> list[Row]:
-        names.extend([entry.name] if entry.job is not None else [])
+        names.append(entry.name)
         mine = [row for row in rows if row["job"] == entry.name]
         return [{n: v for n, v in row.items() if n not in OF_ALL} for row in mine]
 
@@ -202,6 +202,28 @@ def test_a_dask_cluster_gives_the_same_bytes(
 ) -> None:
     pytest.importorskip("distributed")
     assert json_lines(plan_batch(jobs, question, Workers(2, LOCAL))) == json_lines(rows)
+
+
+def test_a_job_of_which_workers_die_is_a_row_and_is_tried_again_by_the_next_run(
+    jobs: list[JobEntry],
+    question: Question,
+    planned: list[str],
+    rows: list[Row],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def results(_: Workers, do: Any, common: Any, work: Any) -> Any:
+        return ((n, None if each.name == "b" else do(common, each)) for n, each in enumerate(work))
+
+    journal = tmp_path / "plans.done"
+    with monkeypatch.context() as dying:
+        dying.setattr(Workers, "results", results)
+        found = plan_batch(jobs, question, Workers(), journal)
+    status = {row["job"]: row["status"] for row in found}
+    assert status == {"a": "ok", "b": "error", "broken": "error", "c": "ok", "same-as-a": "ok"}
+    planned.clear()
+    assert plan_batch(jobs, question, Workers(), journal) == rows
+    assert planned == ["b"]
 
 
 KILLED = """

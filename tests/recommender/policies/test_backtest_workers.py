@@ -82,6 +82,21 @@ def test_workers_give_the_same_rows_although_one_is_killed(died: Path, scheduler
     assert [row.mean_usd for row in found[3::4]] == greedy
 
 
+def halved(_: None, piece: int) -> float:
+    """What a worker does; of an odd number it dies."""
+    if piece % 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return piece / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduler", ["", LOCAL])
+def test_a_piece_of_which_every_worker_dies_is_given_up_alone(died: Path, scheduler: str) -> None:
+    pytest.importorskip("distributed")
+    found = dict(Workers(2, scheduler).results(halved, None, [2, 5, 8]))
+    assert found == {0: 1.0, 1: None, 2: 4.0}
+
+
 def test_every_piece_is_heard_of() -> None:
     heard: list[tuple[int, int]] = []
     run(work(), Workers(), lambda done, of: heard.append((done, of)))
