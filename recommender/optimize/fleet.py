@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
 from graphlib import TopologicalSorter
-from time import monotonic
+from time import process_time
 
 import numpy as np
 
@@ -27,13 +27,13 @@ from recommender.arrays import Bools, Floats, Ints
 from recommender.catalogs.frozen import dataclass
 from recommender.optimize.linear_program import Model, Solution, solve
 
-SECONDS = 60.0  # after which a search ends that nothing else has ended
+SECONDS = 60.0  # of CPU time, after which a search ends that nothing else has ended
 GAP = 0.02  # of a fleet too large for one program, at which the search ends: what users ask
 VAIN = 12  # programs in a row that improve nothing before it ends
-FEW = 40  # columns of a job in a program of some jobs
+FEW = 25  # columns of a job in a program of some jobs
 MORE = 3  # columns of a job added at once
 ORDERS = 8  # in which jobs are planned one by one, for a first solution
-MOST = 3_000  # columns of a program of whole numbers
+MOST = 2_000  # columns of a program of whole numbers
 CLOSE = 1e-6  # share by which two objectives are the same
 TOLERANCE = 1e-9  # of sums of uses
 BARRED = 1e18  # what a column that is not wanted again costs
@@ -230,7 +230,7 @@ def _entries_of(
 
 def plan_fleet(fleet: Fleet, seconds: float = SECONDS) -> FleetPlan:
     """The cheapest way to run a fleet, as far as it is found in some seconds, and its bound."""
-    until, columns = monotonic() + seconds, columns_of(fleet)
+    until, columns = process_time() + seconds, columns_of(fleet)
     best, known = _one_by_one(columns)
     bound, price, share = _relaxed(columns, known, until)
     over = columns.reduced(price) - columns.at_least(price)[columns.job]
@@ -311,7 +311,7 @@ def _relaxed(columns: Columns, known: Bools, until: float) -> tuple[float, Float
     """The bound of the relaxation, the prices of its rows, and how much of each column it takes."""
     price, share = np.zeros(len(columns.limit)), np.zeros(len(columns.usd))
     bound = columns.bound(price)
-    while monotonic() < until:
+    while process_time() < until:
         solution, solved = _solved(columns, known, until)
         if solution.status != "optimal":
             break
@@ -339,7 +339,7 @@ def _solved(columns: Columns, known: Bools, until: float) -> tuple[Solution, Flo
     """The relaxation with the known columns, and the price of every row."""
     every = np.ones(len(columns.fleet.jobs), dtype=bool)
     model = _model(columns, known, columns.limit, every)
-    solution = solve(model, max(until - monotonic(), 1.0))
+    solution = solve(model, max(until - process_time(), 1.0))
     price = np.zeros(len(columns.limit))
     for name, dual in solution.duals.items():
         if name.startswith("r"):
@@ -357,7 +357,7 @@ def _improved(
     """
     least, draws, vain = columns.at_least(price), np.random.default_rng(SEED), 0
     over = columns.reduced(price) - least[columns.job]
-    while vain < VAIN and monotonic() < until:
+    while vain < VAIN and process_time() < until:
         gap = fleet_usd(columns, best) - bound
         near = over <= gap + CLOSE * abs(bound)
         every = near.sum() <= MOST
@@ -402,7 +402,7 @@ def _replanned(
         columns.take(left, column)
     some[[c for c in best if free[columns.job[c]]]] = True
     model = _model(columns, some, left, free, whole=True)
-    solution = solve(model, max(until - monotonic(), 1.0), gap=0.0)
+    solution = solve(model, max(until - process_time(), 1.0), gap=0.0)
     if not solution.values:
         return best, False
     found = [c for c in np.flatnonzero(some).tolist() if solution.values[f"x{c}"] > 0.5]
