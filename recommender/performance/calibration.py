@@ -289,16 +289,7 @@ def _predicted(
     step = np.empty(len(runs))
     for i, run in enumerate(runs):
         one = as_timed(job, run.batch, run.servers)
-        prior = replace(
-            prior_of(one),
-            serves_one_worker=run.servers > 0,
-            launch_s=0.0,
-            gathered_launch_s=0.0,
-            adapters=False,
-            quantized_bytes=0.0,
-            update_bytes=0.0,
-            model_parallel_launch_s=0.0,
-        )
+        prior = replace(prior_of(one), serves_one_worker=run.servers > 0)
         step[i] = terms_of(one, prior, fleet.take(np.array([i]))).step_s.min()
     return step
 

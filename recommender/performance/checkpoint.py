@@ -423,17 +423,7 @@ def _saved(
 
 def _only(found: SavePaths, possible: Bools) -> SavePaths:
     """Infinite times where a path is not possible."""
-
-    def masked(values: Floats) -> Floats:
-        return np.where(possible, values, np.inf)
-
-    return SavePaths(
-        path=found.path,
-        stall_s=masked(found.stall_s),
-        transfer_s=masked(found.transfer_s),
-        lag_s=masked(found.lag_s),
-        interval_min_s=masked(found.interval_min_s),
-        restore_s=masked(found.restore_s),
-        notice_saves=np.where(possible, found.notice_saves, 0.0),
-        possible=possible,
-    )
+    times = ("stall_s", "transfer_s", "lag_s", "interval_min_s", "restore_s")
+    never = {name: np.where(possible, getattr(found, name), np.inf) for name in times}
+    saves = np.where(possible, found.notice_saves, 0.0)
+    return replace(found, notice_saves=saves, possible=possible, **never)

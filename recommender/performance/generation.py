@@ -15,7 +15,7 @@ from recommender.arrays import Floats
 from recommender.job.job import Job
 from recommender.performance.clusters import Clusters, MachineColumns
 from recommender.performance.memory import FROZEN_BYTES
-from recommender.performance.overheads import LINK_WAIT_S
+from recommender.performance.overheads import constants
 
 # Share of the memory bandwidth that decoding reaches: 72 %, PyTorch, "Accelerating Generative AI
 # with PyTorch II: GPT, Fast" (2023-11-30).
@@ -57,7 +57,7 @@ def generation_s(job: Job, columns: MachineColumns, fleet: Clusters) -> Floats:
 def _reductions_s(job: Job, fleet: Clusters, shared: Floats) -> Floats:
     """Seconds of a decoding step's all-reduces, two of each layer, over the GPUs of one copy."""
     inside = np.minimum(shared, np.maximum(fleet.gpus_per_machine, 1.0))
-    near = 2.0 * (inside - 1.0) / inside * LINK_WAIT_S
+    near = 2.0 * (inside - 1.0) / inside * constants()["link_wait"]
     far = fleet.network_latency_s * np.log2(np.ceil(shared / inside))
     return np.asarray(2.0 * job.layers * (near + far))
 

@@ -15,6 +15,7 @@ from recommender.performance.priors import Prior
 from recommender.risk.normal_law import normal_cdf, normal_quantile
 
 GIB = 2.0**30
+LINES = ("weights", "gradients", "optimizer", "activations", "logits", "context", "update")
 CONTEXT_BYTES = 1.5e9  # CUDA context, NCCL buffers, fragmentation; assumed (2026-11)
 # Per frozen weight; 4 bits and the fp32 scale of each 64 for qlora (Dettmers et al., arXiv
 # 2305.14314, 2023), whose embeddings, head and norms PEFT holds in fp32
@@ -219,26 +220,9 @@ def largest_micro_batch(
     return np.where(room > 0, np.clip(fits, 0.0, needs.most_at_once), 0.0)
 
 
-def gib_lines(
-    weights: float,
-    gradients: float,
-    optimizer: float,
-    activations: float,
-    logits: float,
-    context: float,
-    update: float = 0.0,
-) -> tuple[tuple[str, float], ...]:
-    """The memory of one GPU line by line, converted from bytes to GiB."""
-    lines = (
-        ("weights", weights),
-        ("gradients", gradients),
-        ("optimizer", optimizer),
-        ("activations", activations),
-        ("logits", logits),
-        ("context", context),
-        ("update", update),
-    )
-    return tuple((name, value / GIB) for name, value in lines)
+def gib_lines(*held: float, update: float = 0.0) -> tuple[tuple[str, float], ...]:
+    """The memory of one GPU line by line (`LINES`), converted from bytes to GiB."""
+    return tuple((name, each / GIB) for name, each in zip(LINES, (*held, update), strict=True))
 
 
 def _as_measured(job: Job, plain: Bytes) -> Bytes:
@@ -382,10 +366,10 @@ def layout_memory_gib(
     gathered = float(_gathered(needs, gpus, degrees.tensor, degrees.experts))
     gathered = gathered if degrees.sharded else 0.0
     return gib_lines(
-        weights=needs.weights * part / shares + gathered,
-        gradients=needs.gradients * part / shares,
-        optimizer=needs.optimizer / gpus,
-        activations=micro_batch * (after if last else kept + layer) / parts,
-        logits=micro_batch * needs.logits / parts * last,
-        context=needs.context,
+        needs.weights * part / shares + gathered,
+        needs.gradients * part / shares,
+        needs.optimizer / gpus,
+        micro_batch * (after if last else kept + layer) / parts,
+        micro_batch * needs.logits / parts * last,
+        needs.context,
     )

@@ -48,7 +48,7 @@ from recommender.catalogs.frozen import dataclass
 from recommender.catalogs.schema import Achieved, Gpu
 from recommender.job.job import MODEL_PARALLEL_SHARDINGS, Job, long_run_share
 from recommender.performance.clusters import MachineColumns, widened
-from recommender.performance.overheads import EAGER_LAYER_S, FUSED_LAYER_S, is_scripted
+from recommender.performance.overheads import constants, is_scripted
 from recommender.performance.priors import (
     FP8,
     REFERENCE_WIDTH,
@@ -220,7 +220,7 @@ def narrow_sd(job: Job) -> float:
     shared = job.sharding in MODEL_PARALLEL_SHARDINGS
     if not shared or job.hidden < 1 or job.timings or job.calibration is not None:
         return 0.0
-    whole = math.log(EAGER_LAYER_S / FUSED_LAYER_S) / (2.0 * Z_90)
+    whole = math.log(constants()["eager_layer"] / constants()["fused_layer"]) / (2.0 * Z_90)
     return whole * _narrowness(job)
 
 

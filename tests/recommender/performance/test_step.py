@@ -280,7 +280,7 @@ def test_recomputation_that_is_stated_is_planned_everywhere():
         ("method: full", 1 / 3),
         ("method: lora", 1 / 2),  # no gradients of frozen weights
         ("post_training: dpo", 1 / 4),  # the reference network keeps nothing
-        ("post_training: grpo\ngeneration_share: 70%", 0.3 / 4),
+        ("post_training: grpo\ngeneration_share: 70%", 0.3 / 5),
     ],
 )
 def test_recomputation_repeats_the_forward_pass_of_what_is_trained(settings, share):
