@@ -59,6 +59,7 @@ from recommender.performance.step import steps, terms_of
 
 FAR = 2.0  # sd from what GPUs differ by on which a deviation is the job's
 SERVED = 4  # with parameter servers one figure sums up so many bands: to four times the most
+LONGER = 1.05  # times the step without that input: less is noise, and bounds the rate from below
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +293,6 @@ def _predicted(
         prior = replace(prior_of(one), serves_one_worker=run.servers > 0)
         step[i] = terms_of(one, prior, fleet.take(np.array([i]))).step_s.min()
     return step
-
-
-LONGER = 1.05  # times the step without that input: less is noise, and bounds the rate from below
 
 
 def feeds_of(

@@ -44,6 +44,28 @@ QUIET_S = 30  # since its last change, that one is taken for complete on every m
 PICK_UP_S = float(POLL_S + QUIET_S)  # from the last byte on disk to the first of the upload
 KEPT = 2  # complete checkpoints on the disks: the one that is safe, and its successor
 MB = 1e6
+# Where checkpoints go; the plan space holds the index.
+CHECKPOINT_PATHS = ("none", "object_store", "anchor", "memory_tier")
+NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
+NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
+TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
+EXACT = 5  # intervals of a run summed one by one
+AS_GOOD = 0.001  # of the progress, that another usual interval may lose and be as good
+# Saves of a plan that counts on none, as insurance against crashes; assumed (2026-11).
+INSURED_S = 3600.0  # most work that a crash costs
+INSURED_SHARE = 0.1  # of the job, that a crash costs at most, ...
+LARGE_INSURED_SHARE = 0.25  # ... and where saves are slow
+INSURANCE_STALL = 0.005  # of the time, that these saves may stop the training
+HOST_BYTES_PER_S = 6e9  # of one GPU: the slowest of the catalog have 6.3
+# Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
+# `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
+FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
+FAN_IN = (2.0, 12.0, 16.0, 20.0, 24.0, 24.0, 28.0, 32.0)
+GBIT = 1e9 / 8
+# Intervals that people set, in seconds; none below a minute, which no training script is run with.
+USUAL_S = 60.0 * np.array(
+    [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440], dtype=np.float64
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,32 +149,6 @@ def _read(row: dict[str, str]) -> Transfer:
         source=row["source"],
         as_of=row["as_of"],
     )
-
-
-# Where checkpoints go; the plan space holds the index.
-CHECKPOINT_PATHS = ("none", "object_store", "anchor", "memory_tier")
-NOTICE_SHARE = 0.6  # of the notice that a save may take and still be trusted; assumed
-NOTICE_CHANCE = 0.95  # that such a save is complete; assumed (2026-11)
-TIER_BUFFERS = 2.0  # checkpoints held in memory at once; DeepVM's ancestor code (2024)
-EXACT = 5  # intervals of a run summed one by one
-AS_GOOD = 0.001  # of the progress, that another usual interval may lose and be as good
-# Saves of a plan that counts on none, as insurance against crashes; assumed (2026-11).
-INSURED_S = 3600.0  # most work that a crash costs
-INSURED_SHARE = 0.1  # of the job, that a crash costs at most, ...
-LARGE_INSURED_SHARE = 0.25  # ... and where saves are slow
-INSURANCE_STALL = 0.005  # of the time, that these saves may stop the training
-HOST_BYTES_PER_S = 6e9  # of one GPU: the slowest of the catalog have 6.3
-# Trainers that one receiver takes before incast, by min(NIC) in Gbit/s: DeepVM
-# `solution/run.py`, lass-lab/DeepVM 73feab9 (2024-04)
-FAN_IN_GBIT = (0.3, 1.7, 5.0, 10.0, 12.5, 15.0, 25.0, 30.0)
-FAN_IN = (2.0, 12.0, 16.0, 20.0, 24.0, 24.0, 28.0, 32.0)
-GBIT = 1e9 / 8
-
-
-# Intervals that people set, in seconds; none below a minute, which no training script is run with.
-USUAL_S = 60.0 * np.array(
-    [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440], dtype=np.float64
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ from recommender.catalogs.frozen import dataclass
 from recommender.job.job import Job
 
 SPREAD_STEP = 0.01  # with parameter servers, spreads of several machines are multiples of this
+# GPUs of one NVLink domain ("GB200 NVL72", "GB300 NVL72": NVIDIA's product pages, 2026-08; Azure's
+# ND GB200 v6: "18 compute servers (72 GPUs)" in one domain, Microsoft Learn, 2026-08).
+DOMAIN_GPUS = {"GB200": 72, "GB300": 72}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +223,6 @@ def clusters_of(columns: MachineColumns, counts: Ints) -> Clusters:
         disk_bytes_per_s=smallest(columns.disk_bytes_per_s),
         link_gpus=np.where(kinds_used == 1, columns.links(first), largest_gpus),
     )
-
-
-# GPUs of one NVLink domain ("GB200 NVL72", "GB300 NVL72": NVIDIA's product pages, 2026-08; Azure's
-# ND GB200 v6: "18 compute servers (72 GPUs)" in one domain, Microsoft Learn, 2026-08).
-DOMAIN_GPUS = {"GB200": 72, "GB300": 72}
 
 
 def link_gpus(gpu: str, gpus: int) -> float:

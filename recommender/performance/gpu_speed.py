@@ -67,6 +67,21 @@ ATTENTION = 0.7
 USUAL_TOKENS = 2048.0
 MASKED = 0.39  # the share of the same that a kernel with a mask reaches, of the whole square
 MOVED_BYTES = 32.0  # of an element of a score matrix, forward and backward, in 16 bits
+# Rate of products over FP8's, so that 405B on 256 GB200 gains what was published: 0.93 and 1.37 of
+# the step's speed, which holds attention in 16 bits and communication as well.
+OVER_FP8 = {FP8: 1.0, "mxfp8": 0.91, "nvfp4": 1.55}
+# "B200", "GB200" and Ultra: NVIDIA Blackwell architecture, technical brief, 2024-03
+SCALING_BLOCKS = frozenset({"B200", "B300", "GB200", "GB300"})
+# φ of scripts: Llama 3 8B gains 25 % with one scale a tensor and 10 % with one a row on eight H100
+# (pytorch/ao as above, 2025), 70B 50 % on 128 (PyTorch, "Enabling Float8 All-Gather in FSDP2",
+# 2024-10): 0.55, 0.23 and 0.74 of what the formulas give 8-bit products alone; their mean.
+TYPICAL = 0.51
+# Vendors' recipes (Transformer Engine in NeMo, Megatron-LM, MLPerf) keep all of it: study
+# `parallel-fp8`.
+TUNED = 1.0
+# Sd of ln speed between machines and library versions of one GPU. Stated, not fitted: boards of
+# one H100 fleet differ by 3 % at 95 % (2025), cuBLAS releases by a few per cent.
+BETWEEN_MACHINES = 0.05
 
 
 def sequences(job: Job) -> tuple[float, float]:
@@ -114,20 +129,6 @@ def extra_attention_s(job: Job, wide: float, per_flop: float, memory: float) -> 
     return wide * MOVED_BYTES * job.heads * squares / memory + (whole - counted) * per_flop
 
 
-# Rate of products over FP8's, so that 405B on 256 GB200 gains what was published: 0.93 and 1.37 of
-# the step's speed, which holds attention in 16 bits and communication as well.
-OVER_FP8 = {FP8: 1.0, "mxfp8": 0.91, "nvfp4": 1.55}
-# "B200", "GB200" and Ultra: NVIDIA Blackwell architecture, technical brief, 2024-03
-SCALING_BLOCKS = frozenset({"B200", "B300", "GB200", "GB300"})
-# φ of scripts: Llama 3 8B gains 25 % with one scale a tensor and 10 % with one a row on eight H100
-# (pytorch/ao as above, 2025), 70B 50 % on 128 (PyTorch, "Enabling Float8 All-Gather in FSDP2",
-# 2024-10): 0.55, 0.23 and 0.74 of what the formulas give 8-bit products alone; their mean.
-TYPICAL = 0.51
-# Vendors' recipes (Transformer Engine in NeMo, Megatron-LM, MLPerf) keep all of it: study
-# `parallel-fp8`.
-TUNED = 1.0
-
-
 def kept_share(prior: Prior) -> float:
     """φ, the share of the faster products that a family's stack keeps."""
     return TUNED if prior.stack == "tuned" else TYPICAL
@@ -150,11 +151,6 @@ def trained_rate(prior: Prior, wanted: str, row: Achieved, wide: Achieved | None
 def wide_row(achieved: Mapping[tuple[str, str], Achieved], name: str) -> Achieved | None:
     """The 16-bit rate of a GPU."""
     return achieved.get((name, "bf16")) or achieved.get((name, "fp16"))
-
-
-# Sd of ln speed between machines and library versions of one GPU. Stated, not fitted: boards of
-# one H100 fleet differ by 3 % at 95 % (2025), cuBLAS releases by a few per cent.
-BETWEEN_MACHINES = 0.05
 
 
 def adapted(factor: float, ratio: float, shipped: Achieved) -> tuple[float, float]:

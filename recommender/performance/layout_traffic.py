@@ -39,6 +39,18 @@ TRIPS_WITH_RECOMPUTE = 6.0
 # Share of the arithmetic that hides the exchange: 22.4 of 83 % and 13.7 of 55 % of a step (the runs
 # above; what remains of the step after exposed exchange and, for the first, idle stages of 8.5 %).
 HIDDEN = 0.26
+REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
+REDUCED_WITH_RECOMPUTE = 6.0  # with the forward pass done twice
+# Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
+EXCHANGED = 3.0
+# Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
+# Scripts repeat them for every head before their fused attention, which sends them on (`repeat_kv`
+# of torchtitan's Llama and of transformers, 2024-12).
+KEY_WIDTH = 1024
+# Parameters whose gradients Megatron-LM's optimizer sums in one call: 40 million, and 1 million
+# for each replica if that is more (DistributedDataParallelConfig.bucket_size of Megatron Core).
+BUCKET_PARAMETERS = 4e7
+REPLICA_PARAMETERS = 1e6
 
 
 def expert_machines(fleet: Clusters, layouts: Layouts) -> Floats:
@@ -80,20 +92,6 @@ def exchange_s(
     waits = calls * (fleet.network_half_bytes / rate + across * fleet.network_latency_s)
     hidden = hidden_share(job) * busy_s * (again < 1.0)
     return inside, np.maximum(between - inside - hidden, 0.0), waits
-
-
-REDUCED = 4.0  # all-reduces per layer and micro-batch, two each way (Megatron-LM, 1909.08053)
-REDUCED_WITH_RECOMPUTE = 6.0  # with the forward pass done twice
-# Exchanges of keys and values in each layer: gathered in both passes, their gradients summed.
-EXCHANGED = 3.0
-# Width of keys and of values at most: eight heads of 128 (Llama 3, Qwen 3, Mistral: config.json).
-# Scripts repeat them for every head before their fused attention, which sends them on (`repeat_kv`
-# of torchtitan's Llama and of transformers, 2024-12).
-KEY_WIDTH = 1024
-# Parameters whose gradients Megatron-LM's optimizer sums in one call: 40 million, and 1 million
-# for each replica if that is more (DistributedDataParallelConfig.bucket_size of Megatron Core).
-BUCKET_PARAMETERS = 4e7
-REPLICA_PARAMETERS = 1e6
 
 
 def key_width(job: Job) -> int:

@@ -79,6 +79,26 @@ EACH = 0.12
 RELATED = 0.21  # of all pairs together, whatever lies between them
 FARTHEST = 3  # generations: V100 and H100
 ADA = "L4"  # its architecture has a place of its own in the list, but is of Hopper's year (2022)
+# What a GPU that no run of the family was on adds to the spread: with all its runs left out
+# next to the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
+SIGMA_NEW_GPU = 0.09
+# What φ of scripts adds (`gpu_speed.TYPICAL`): 0.23 to 0.74 of a gain of 1.5.
+SIGMA_FP8 = 0.10
+SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
+# What a GPU adds that nobody timed at anything: the sd between GPUs of ln of what the formulas miss
+# on them, 0.17 over sequences and 0.20 over convolutions (gpu_factors.csv, 16 bits, 2026-11).
+SIGMA_GUESSED = 0.18
+# Sd of ln hours that twelve runs of 4e22 to 4e25 FLOP showed in addition to the spread of a step
+# (method of moments, `tests/research/accuracy/whole_runs.py`, 2026-11).
+LONG_RUN = 0.16
+WIDE = 4096  # width of the narrowest networks but one of Megatron-LM's tables (2104.04473, table 1)
+# Sd that 0.15, of wide decoders (`priors.csv`), lacks of 0.36, of constants that are transferred.
+NARROW_RECIPE = 0.33
+# By the rule of the families' spreads (`tests/research/accuracy/finetuning.py`, 2026-11).
+ADAPTERS = 0.22
+# Of ln (time with a derived width and depth / with the network's own) of 157 decoders and 14
+# mixtures of the table of known models on 32 H100, root of the mean square (2026-11-29).
+SHAPE = {"decoder": 0.12, "moe": 0.30}
 
 
 def generation(gpu: str) -> int | None:
@@ -138,17 +158,6 @@ def _datasheet(gpu: Gpu, precision: str) -> tuple[float, float]:
     return peaks.get(precision) or 0.0, gpu.memory_gb_per_s
 
 
-# What a GPU that no run of the family was on adds to the spread: with all its runs left out
-# next to the source, the rms of the 56 pairs of source and GPU rises from 0.257 to 0.271 (2026-11).
-SIGMA_NEW_GPU = 0.09
-# What φ of scripts adds (`gpu_speed.TYPICAL`): 0.23 to 0.74 of a gain of 1.5.
-SIGMA_FP8 = 0.10
-SIGMA_MEASURED = 0.10  # timed once: scaling it to other sizes; docs/models.md (2026-11)
-# What a GPU adds that nobody timed at anything: the sd between GPUs of ln of what the formulas miss
-# on them, 0.17 over sequences and 0.20 over convolutions (gpu_factors.csv, 16 bits, 2026-11).
-SIGMA_GUESSED = 0.18
-
-
 @dataclass(frozen=True, slots=True)
 class SpeedEvidence:
     """The evidence for a GPU's speed, and the sd of ln speed it adds to the family's."""
@@ -195,19 +204,6 @@ def evidence_for(
     if own and shipped.grade == "measured":
         return SpeedEvidence("scaled", math.hypot(related_sd(gpu.gpu, own), carried))
     return shipped
-
-
-# Sd of ln hours that twelve runs of 4e22 to 4e25 FLOP showed in addition to the spread of a step
-# (method of moments, `tests/research/accuracy/whole_runs.py`, 2026-11).
-LONG_RUN = 0.16
-WIDE = 4096  # width of the narrowest networks but one of Megatron-LM's tables (2104.04473, table 1)
-# Sd that 0.15, of wide decoders (`priors.csv`), lacks of 0.36, of constants that are transferred.
-NARROW_RECIPE = 0.33
-# By the rule of the families' spreads (`tests/research/accuracy/finetuning.py`, 2026-11).
-ADAPTERS = 0.22
-# Of ln (time with a derived width and depth / with the network's own) of 157 decoders and 14
-# mixtures of the table of known models on 32 H100, root of the mean square (2026-11-29).
-SHAPE = {"decoder": 0.12, "moe": 0.30}
 
 
 def run_sd(job: Job) -> float:

@@ -49,6 +49,10 @@ STRATEGY_OF_ROW: tuple[Strategy, ...] = (
     *(strategy for strategy in DATA_PARALLEL for _ in range(2)),
     MODEL_PARALLEL,
 )
+TIE = 1 + 1e-12
+DEGREES = ("tensor", "context", "stages", "sharded", "experts", "again")
+SECONDS = ("compute_s", "recompute_s", "bubble_s", "input_s")
+PARTS = (*SECONDS, "network_share", "micro_batch", "accumulation")
 
 
 def terms_of(job: Job, prior: Prior, fleet: Clusters) -> StepTerms:
@@ -93,12 +97,6 @@ def strategy_of(word: Sharding) -> Strategy:
 def strategies(job: Job) -> tuple[Strategy, ...]:
     """The strategies that may train a job."""
     return (*data_parallel(job), MODEL_PARALLEL)
-
-
-TIE = 1 + 1e-12
-DEGREES = ("tensor", "context", "stages", "sharded", "experts", "again")
-SECONDS = ("compute_s", "recompute_s", "bubble_s", "input_s")
-PARTS = (*SECONDS, "network_share", "micro_batch", "accumulation")
 
 
 def steps(job: Job, columns: MachineColumns, fleet: Clusters, prior: Prior | None = None) -> Steps:

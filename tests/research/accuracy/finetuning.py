@@ -11,7 +11,7 @@ memory than 16 bits).
 first look at the errors of ten of the first eleven sources preceded the last two rules. IBM's and
 LLaMA-Factory's tables (2026-11-29) were predicted before anything was chosen on them; IBM's rows
 with kernels that no job states (foak, liger) are left out. `attention`: what a job must state.
-universal-llm-trainer fills sequences that it padded, whose mask it keeps (`gpu_test` in trainer.py,
+universal-llm-trainer fills sequences that it padded, whose mask it keeps (its `gpu_test`,
 v1.6.4), which was found by looking at the errors of its rows.
 
 A job states what its user knows: network, method, rank, tokens, micro-batch, recomputation,
@@ -210,7 +210,7 @@ STUDIES: tuple[Study, ...] = (
         subject="speed of fine-tuning with a stated micro-batch, adapters and all weights",
         split="one laboratory left out of the fit",
         target=Target(mean=20.0, median=16.0),
-        published="this recommender before, on the same runs: 94, 59 %",
+        published="this recommender before, on 166 of these: 94, 59 %",
         source="13 laboratories' and tools' tables, 2023-09 to 2026-07: data/finetuning.csv",
         run=lambda _: _score(),
     ),
