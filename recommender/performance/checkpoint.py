@@ -16,6 +16,7 @@ import math
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
@@ -420,6 +421,6 @@ def _saved(
 def _only(found: SavePaths, possible: Bools) -> SavePaths:
     """Infinite times where a path is not possible."""
     times = ("stall_s", "transfer_s", "lag_s", "interval_min_s", "restore_s")
-    never = {name: np.where(possible, getattr(found, name), np.inf) for name in times}
+    never: dict[str, Any] = {n: np.where(possible, getattr(found, n), np.inf) for n in times}
     saves = np.where(possible, found.notice_saves, 0.0)
     return replace(found, notice_saves=saves, possible=possible, **never)
