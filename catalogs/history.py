@@ -167,18 +167,18 @@ def recent_prices(
     Oldest first, without damaged versions. An offer that was read once is listed once, however many
     versions repeat its price. Shipped prices are by region, and hold in each of its zones.
     """
-    keys, past = set(wanted), shipped_prices()
-    found: dict[Key, dict[str, float]] = {
-        key: dict(past.get((*key[:3], key[4]), ())) for key in keys
+    past = shipped_prices()
+    found: dict[Key, dict[str, float]] = {  # in the order that is asked for
+        key: dict(past.get((*key[:3], key[4]), ())) for key in wanted
     }
     for name in store.names()[-newest:]:
         try:
             columns = load(store.path(name)).offers
         except CatalogError:
             continue
-        for i in _rows_of(columns, {key[1] for key in keys}):
+        for i in _rows_of(columns, {key[1] for key in found}):
             offer = columns[i]
-            if _key(offer) in keys:
+            if _key(offer) in found:
                 found[_key(offer)][offer.as_of[:10]] = offer.usd_per_hour
     return {key: tuple(sorted(days.items())) for key, days in found.items()}
 

@@ -209,6 +209,12 @@ def test_recent_prices_are_those_of_the_newest_versions_a_day_each(world: World)
     assert history.recent_prices(world.store, [], 3) == {}
 
 
+def test_prices_come_in_the_order_that_they_are_asked_for(tmp_path: Path) -> None:
+    keys = [("aws", f"p{n}.48xlarge", "us-east-1", "", "spot") for n in range(40)]
+    for asked in (keys, keys[::-1]):
+        assert list(history.recent_prices(Store(tmp_path), asked, 3)) == asked
+
+
 def test_a_year_of_prices_ships_and_ends_in_the_snapshot_s_own(tmp_path: Path) -> None:
     listed = {
         (o.provider, o.instance_type, o.region, o.market): o.usd_per_hour
