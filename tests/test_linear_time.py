@@ -127,13 +127,14 @@ OF_TABLES = {
 }
 GIVEN: list[str] = []  # patterns of which a part is given to a function
 PATTERNS = list(patterns())
-# Those parts are constants of the caller, escaped words, or patterns of which others keep watch:
-# of tables above, of a file (`trained.py`: few steps, tests/recommender/networks).
+# Those parts are constants of the caller (`question.py`: patterns of its schemas, all compiled there),
+# escaped words, or patterns of which others keep watch: of tables above, of a file (`trained.py`: few
+# steps, tests/recommender/networks).
 KNOWN_GIVEN = {
     "benchmarks/ceilings.py", "catalogs/providers/aws/regions.py", "catalogs/providers/redact.py",
     "catalogs/refresh/rules.py", "catalogs/rentable.py", "recommender/inputs/project_software.py",
     "recommender/inputs/settings.py", "recommender/market/account_quotas.py",
-    "recommender/networks/trained.py",
+    "recommender/networks/trained.py", "recommender/serve/question.py",
 }  # fmt: skip
 
 
