@@ -50,7 +50,7 @@ export LONGEST_RUN_S=86400
 # 1 run in 100 takes longer: the log says so
 export WARN_AFTER_S=49680
 # where checkpoints are written and read, and the weights at the end
-export CHECKPOINT_DIR=${CHECKPOINT_DIR:-/mnt/checkpoints/llama3-8b-pretrain}
+export CHECKPOINT_DIR="${CHECKPOINT_DIR:-/mnt/checkpoints/llama3-8b-pretrain}"
 # seconds between two; 600 to 1200 cost next to nothing more; for saves in the background, far longer if training waits for them
 export CHECKPOINT_INTERVAL_S=900
 # the same in steps, as estimated
