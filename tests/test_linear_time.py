@@ -127,9 +127,9 @@ OF_TABLES = {
 }
 GIVEN: list[str] = []  # patterns of which a part is given to a function
 PATTERNS = list(patterns())
-# Those parts are constants of the caller (`question.py`: of its schemas, all compiled there), escaped
-# words, or patterns of which others keep watch: of tables above, of a file (`trained.py`: few steps,
-# tests/recommender/networks).
+# Those parts are constants of the caller (`question.py`: of its schemas, compiled there), escaped
+# words, or patterns of which others keep watch: of tables above, of a file (`trained.py`: few
+# steps, tests/recommender/networks).
 KNOWN_GIVEN = {
     "benchmarks/ceilings.py", "catalogs/providers/aws/regions.py", "catalogs/providers/redact.py",
     "catalogs/refresh/rules.py", "catalogs/rentable.py", "recommender/inputs/project_software.py",
