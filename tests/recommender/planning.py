@@ -121,8 +121,9 @@ def ask(
 
 
 def curve_of(answer: Answer) -> list[Plan]:
-    """The curve of an answer without limits, but for plans that lead: those may be off it."""
-    picked = set() if answer.trio is None else {pick.rank for pick in answer.trio.picks}
+    """The curve of an answer without limits, but for plans that lead or stand in for one."""
+    trio = answer.trio
+    picked = set() if trio is None else {trio.elsewhere, *(pick.rank for pick in trio.picks)}
     return [plan for rank, plan in enumerate(answer.plans, 1) if rank not in picked]
 
 

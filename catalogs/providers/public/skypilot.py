@@ -35,7 +35,7 @@ SOURCE = Source(
 # Clouds whose file holds euros and does not say so: their price pages show the same figures in EUR
 # (seeweb.it/en/products/cloud-server-gpu, 2026-09-15).
 _IN_EUR = frozenset({"seeweb"})
-_USD_PER_EUR = re.compile(r"""currency=['"]USD['"] rate=['"]([0-9.]{1,10})['"]""")
+_EUR_RATE = re.compile(r"""currency=['"]USD['"] rate=['"]([0-9.]{1,10})['"]""")
 
 
 def reader(name: str) -> "SkyPilotCatalog":
@@ -104,7 +104,7 @@ def _last_change(provider: str, answer: Any) -> tuple[str, date]:
 
 
 def _usd_per_eur(provider: str, web: Web, address: str) -> float:
-    found = _USD_PER_EUR.search(web.content(address).decode("utf-8", "replace"))
+    found = _EUR_RATE.search(web.content(address).decode("utf-8", "replace"))
     rate = number(found[1]) if found else 0.0
     if not rate:
         raise ProviderError(provider, "format", "no rate of the euro in US dollars")

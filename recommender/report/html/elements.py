@@ -60,8 +60,11 @@ def _parts() -> Mapping[str, Element]:
 
 def _words(text: str | None) -> str | None:
     """Words of the file as they are shown: on one line, numbers with their units."""
-    text = re.sub(r"\s*\n\s*", " ", text or "")
-    return str(_unbroken(text)) if text.strip() else None
+    if not (text and text.strip()):
+        return None
+    first, *lines = text.split("\n")
+    kept = [first.rstrip(), *(line.strip() for line in lines[:-1] if line.strip())]
+    return str(_unbroken(" ".join([*kept, lines[-1].lstrip()] if lines else [text])))
 
 
 def fragment(name: str, **slots: Iterable[Element]) -> list[Element]:

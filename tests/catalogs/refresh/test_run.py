@@ -263,7 +263,7 @@ def test_a_dead_canary_stops_a_provider_until_a_person_updates_it(world: World) 
         ("aws", "nan", "not a positive number"),
         ("aws", "0", "not a positive number"),
         ("aws", "-1", "not a positive number"),
-        ("AWS", "55.04", "none of aws, azure, coreweave"),
+        ("AWS", "55.04", "none of aws, azure, cloudrift"),
     ],
 )
 def test_an_unusable_canary_is_refused_before_any_request(
