@@ -139,9 +139,7 @@ def test_a_plan_is_written_for_skypilot_with_a_bucket_that_speaks_s3(
     assert {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= task["secrets"].keys()
 
 
-@pytest.mark.parametrize(
-    ("provider", "guesses"), [("vast", ("asked", "host")), ("together", ())]
-)
+@pytest.mark.parametrize(("provider", "guesses"), [("vast", ("asked", "host")), ("together", ())])
 def test_what_nobody_published_of_a_cloud_counts_against_its_plans(
     provider: str, guesses: tuple[str, ...]
 ) -> None:
