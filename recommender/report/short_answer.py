@@ -121,7 +121,19 @@ def _row(plan: Plan, rank: int, roles: list[str], answer: Answer, limited: bool)
     named = [role for role in roles if not leads or role != "sensible"]
     role, *others = ["use" if plan.is_owned else "rent", *named] if leads else named
     also = f"also the {fmt.listing(others)}" if others else ""
-    return plan_row(plan, role, also, catch(plan, leads), limited, rank)
+    row = plan_row(plan, role, also, catch(plan, leads), limited, rank)
+    lead = answer.plans[answer.lead - 1]
+    same = (plan.machines, plan.sites) == (lead.machines, lead.sites)
+    if not same or plan.move_after_s == lead.move_after_s:
+        return row
+    return replace(row, where=f"the same machines and places; {_patience(plan)}", catch="")
+
+
+def _patience(plan: Plan) -> str:
+    """What a plan does where spot is lost."""
+    if plan.move_after_s:
+        return f"waits {fmt.duration(plan.move_after_s)} for spot before it moves"
+    return "moves at once where spot is lost"
 
 
 def plan_row(
@@ -304,10 +316,7 @@ def _spot_words(answer: Answer, lead: Plan) -> str:
     if number in ties:
         return f"plan {number} on spot is as sensible, but {why}"
     times = doubted_cost_usd(best, answer.goal) / doubted_cost_usd(lead, answer.goal)
-    return (
-        f"no spot plan is sound: with its work and doubts plan {number} counts "
-        f"{fmt.number(times)} times as much ({why})"
-    )
+    return f"no spot plan is sound: plan {number} counts {fmt.number(times)} times as much ({why})"
 
 
 def lacking(plan: Plan) -> list[tuple[Need, list[str]]]:

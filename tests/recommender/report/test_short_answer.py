@@ -102,6 +102,19 @@ def test_rows_that_say_the_same_are_one() -> None:
     assert [row.role for row in rows] == ["rent", "cheapest"]
 
 
+def test_of_the_same_machines_and_places_only_what_differs_is_said() -> None:
+    patient = replace(GCP, move_after_s=4 * HOUR)
+    trio = Trio(
+        Pick("sensible", 1, GCP), Pick("cheapest", 2, patient), Pick("safest", 3, ON_DEMAND)
+    )
+    found = replace(ANSWER, plans=(GCP, patient, ON_DEMAND), trio=trio)
+    rows = short_answer(found, QUESTION).plans
+    assert rows[1].where.endswith("; waits 4 h for spot before it moves")
+    assert rows[1].catch == ""
+    assert place_words(GCP) in rows[0].where
+    assert place_words(ON_DEMAND) in rows[2].where
+
+
 def founded(made: Plan, **grades: str) -> Plan:
     known = Evidence("measured", "fresh", "measured", 5.0, 0.1, 0.1, 0.1)
     return replace(made, evidence=replace(known, **grades))  # type: ignore[arg-type]
