@@ -65,12 +65,13 @@ def _refuse_constant(word: str) -> float:
     raise ValueError(f"{word} is not a number")
 
 
-def aws_prices(text: str, name: str) -> tuple[Trace, ...]:
+def aws_prices(source: Any, name: str) -> tuple[Trace, ...]:
     """Price changes of Linux machines by zone and type, as describe-spot-price-history lists them.
 
-    A series begins with its first change and is known to hold until the file's last one.
+    `source` is a parsed JSON document, or the text of a table. A series begins with its first
+    change and is known to hold until the file's last one.
     """
-    rows = _aws_rows(text, name)
+    rows = _aws_rows(source, name)
     problems: list[str] = []
     linux = [r for r in rows if r.get("productdescription", "linux/unix").lower() in _LINUX]
     if not linux:
@@ -102,19 +103,18 @@ def _usd(word: str, where: str) -> float:
     return usd
 
 
-def _aws_rows(text: str, name: str) -> list[dict[str, str]]:
-    if text.lstrip().startswith(("{", "[")):
-        tree = tree_of(text, name)
-        items = tree.get("SpotPriceHistory") if isinstance(tree, dict) else tree
+def _aws_rows(source: Any, name: str) -> list[dict[str, str]]:
+    if not isinstance(source, str):
+        items = source.get("SpotPriceHistory") if isinstance(source, dict) else source
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise UsageError(f"{name}: SpotPriceHistory is not a list of prices")
         return [{str(k).lower(): str(v) for k, v in item.items()} for item in items]
-    refuse_bomb(text, name)
-    lines = text.splitlines()
+    refuse_bomb(source, name)
+    lines = source.splitlines()
     if lines and lines[0].startswith(AWS_TEXT):
         cells = [line.split("\t")[1:6] for line in lines if line.startswith(AWS_TEXT)]
         return [dict(zip(_AWS_COLUMNS, row, strict=False)) for row in cells]
-    header, *body = csv.reader(io.StringIO(text, newline=""))
+    header, *body = csv.reader(io.StringIO(source, newline=""))
     names = [plain(column) for column in header]
     needed = ("availabilityzone", "instancetype", "spotprice", "timestamp")
     missing = [column for column in needed if column not in names]
@@ -145,12 +145,11 @@ def _priced(
     )
 
 
-def gcp_operations(text: str, name: str) -> tuple[Trace, ...]:
+def gcp_operations(tree: Any, name: str) -> tuple[Trace, ...]:
     """Machines started, preempted and given back, by zone.
 
     A machine whose start is not listed was up from the beginning of its zone's series.
     """
-    tree = tree_of(text, name)
     if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
         raise UsageError(f"{name}: not a list of operations")
     problems: list[str] = []

@@ -26,21 +26,22 @@ _HEAD = 10_000  # characters that a first line may have
 
 def _parsed(text: str, name: str) -> tuple[Trace, ...]:
     """The series of a text in whichever format it has."""
+    source: Any = text
     first = text[:_HEAD].lstrip("\r\n").partition("\n")[0]
     columns = set(first.split(","))
     if set(own_format.REQUIRED) <= {cell.strip().replace(" ", "_").lower() for cell in columns}:
         return own_format.parse(text, name)
     if text.lstrip()[:1] in ("{", "["):
-        tree = tree_of(text, name)
+        tree = source = tree_of(text, name)
         if _lists(tree, "operationType"):
-            return gcp_operations(text, name)
+            return gcp_operations(tree, name)
         prices = "SpotPriceHistory" in tree if isinstance(tree, dict) else _lists(tree, "SpotPrice")
     else:
         prices = first.startswith(AWS_TEXT) or {"spotprice", "timestamp"} <= set(
             map(plain, columns)
         )
     if prices:
-        return aws_prices(text, name)
+        return aws_prices(source, name)
     raise UsageError(
         f"{name}: no known trace format; known: recommend.trace/v1 (CSV with t_s and event), "
         "aws ec2 describe-spot-price-history, gcloud compute operations list --format=json"
